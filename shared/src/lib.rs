@@ -47,6 +47,13 @@
 //! others have mapped, which ends them with `SIGBUS`; a `memfd` that [`memfd`](Segment::memfd) makes cannot be
 //! shortened. So by default only the owner may open a segment.
 //!
+//! # Threads and processes
+//!
+//! Segments and members work through descriptors. A thread that has descriptors of its own (`unshare(CLONE_FILES)`)
+//! must not use those that other threads made, nor others its. A member of a process is none of its forked child's, which
+//! attaches and joins itself; a child that does so in a handler of `pthread_atfork` which was registered before the
+//! process first used this crate is not told from its parent, and cannot give up its place.
+//!
 //! # Layers
 //!
 //! ```text

@@ -1,5 +1,6 @@
 //! Files that are, or become, segments.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata, OpenOptions, Permissions};
 use std::io;
 use std::os::unix::ffi::OsStrExt;
@@ -152,7 +153,7 @@ fn take_over(file: &File, mode: u32) -> Result<(), AttachError> {
 }
 
 /// Makes a segment in memory without a name, which can neither shrink nor grow.
-pub(super) fn create_unnamed(name: &str, layout: &Layout) -> Result<File, AttachError> {
+pub(super) fn create_unnamed(name: &OsStr, layout: &Layout) -> Result<File, AttachError> {
     if name.len() > MAX_NAME {
         return Err(AttachError::Name { bytes: name.len(), max: MAX_NAME });
     }

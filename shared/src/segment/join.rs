@@ -24,7 +24,8 @@ impl Segment {
     /// # Errors
     /// [`JoinError::Full`] if all members are alive, and [`JoinError::System`], with `ESTALE` if the segment is not in its
     /// file any more: somebody has written over the header, or shortened the file, or a creator has made another there
-    /// since.
+    /// since; or if the descriptor is another file's, in a thread that has descriptors of its own
+    /// (`unshare(CLONE_FILES)`).
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, JoinError, Segment};
@@ -38,8 +39,9 @@ impl Segment {
     /// ```
     pub fn join(&self) -> Result<Member, JoinError> {
         let failed = |what, errno| JoinError::System { what, errno };
-        let lock = lock::reopen(&self.0.file)
-            .map_err(|error| failed("open the file again by /proc/self/fd", errno_of(&error)))?;
+        let lock = lock::reopen(&self.0.file, self.0.id).map_err(|error| {
+            failed("open the file again by /proc/thread-self/fd", errno_of(&error))
+        })?;
         lock::share(&lock, JOINING).map_err(|errno| failed("lock the file", errno as i32))?;
         let seat = self.sit(&lock);
         lock::unlock(&lock, JOINING);

@@ -4,6 +4,7 @@
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::os::fd::AsRawFd;
+use std::os::unix::fs::MetadataExt;
 
 use nix::errno::Errno;
 use nix::fcntl::{FcntlArg, fcntl};
@@ -26,10 +27,18 @@ pub(super) fn of_seat(seat: usize) -> u64 {
     SEATS + seat as u64
 }
 
-/// Opens the same file with an open file description of its own: locks of one do not count as the other's.
-pub(super) fn reopen(file: &File) -> io::Result<File> {
-    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
-    OpenOptions::new().read(true).write(true).open(path)
+/// Returns the device of a file and its number there, which no other file has as long as it is open.
+pub(super) fn id(file: &File) -> io::Result<(u64, u64)> {
+    file.metadata().map(|metadata| (metadata.dev(), metadata.ino()))
+}
+
+/// Opens the same file, whose [`id`] is this, with an open file description of its own: locks of one do not count as the
+/// other's. In the table of descriptors of another thread the file's descriptor may be another file's: it is refused.
+pub(super) fn reopen(file: &File, id: (u64, u64)) -> io::Result<File> {
+    // The thread's own: that of the process is the table of its first thread, which may have ended.
+    let path = format!("/proc/thread-self/fd/{}", file.as_raw_fd());
+    let reopened = OpenOptions::new().read(true).write(true).open(path)?;
+    if self::id(&reopened)? == id { Ok(reopened) } else { Err(Errno::ESTALE.into()) }
 }
 
 /// Locks a byte. Returns `false` if somebody else has locked it.

@@ -42,11 +42,13 @@ impl Map {
     }
 
     /// Returns its address in this process.
+    #[must_use]
     pub fn address(&self) -> usize {
         self.start.addr().get()
     }
 
     /// Returns `count` words from byte `at` on. `None` if they are not within it, or not aligned.
+    #[must_use]
     pub fn words(&self, at: u64, count: usize) -> Option<&[AtomicU64]> {
         let bytes = count.checked_mul(8)?;
         let start = self.bytes(at, bytes)?.cast::<AtomicU64>();
@@ -59,6 +61,7 @@ impl Map {
     }
 
     /// Returns the address of `bytes` bytes from byte `at` on. `None` if they are not within it.
+    #[must_use]
     pub fn bytes(&self, at: u64, bytes: usize) -> Option<NonNull<u8>> {
         let at = usize::try_from(at).ok()?;
         if at.checked_add(bytes)? > self.bytes.get() {

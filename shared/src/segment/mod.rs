@@ -11,6 +11,7 @@ mod lock;
 mod look;
 mod map;
 
+use std::ffi::OsStr;
 use std::fmt;
 use std::fs::File;
 use std::num::NonZeroUsize;
@@ -60,6 +61,8 @@ struct Attached {
     map: Arc<Map>,
     layout: Layout,
     file: File,
+    /// The file's device and number.
+    id: (u64, u64),
 }
 
 impl Segment {
@@ -135,9 +138,9 @@ impl Segment {
     /// assert!(matches!(refused, Err(AttachError::Geometry(_))));
     /// # Ok::<(), AttachError>(())
     /// ```
-    pub fn memfd(name: &str, geometry: Geometry) -> Result<Self, AttachError> {
+    pub fn memfd(name: impl AsRef<OsStr>, geometry: Geometry) -> Result<Self, AttachError> {
         let layout = Layout::new(geometry)?;
-        Self::map(file::create_unnamed(name, &layout)?, layout)
+        Self::map(file::create_unnamed(name.as_ref(), &layout)?, layout)
     }
 
     /// Attaches to the segment in the file at `path`.
@@ -198,6 +201,7 @@ impl Segment {
         let Geometry { units, unit_bytes, members } = layout.geometry;
         let corrupt = |field, value| AttachError::Corrupt { field, value };
         let bytes = usize::try_from(layout.bytes).ok().and_then(NonZeroUsize::new);
+        let id = lock::id(&file).map_err(AttachError::io("look at the file"))?;
         let map = Map::new(&file, bytes.ok_or(corrupt("bytes in all", layout.bytes))?)?;
         let words = |at, count: u64| {
             let words = usize::try_from(count).ok().and_then(|count| map.words(at, count));
@@ -225,7 +229,7 @@ impl Segment {
         let arena = Arena::new(Arc::clone(&map), layout.arena, layout.end());
         let ledger = Ledger::new(buddy, tags, turns);
         let slabs = Slabs::new(ledger, arena, pins, hints, Shape::new(units, unit_bytes));
-        Ok(Self(Arc::new(Attached { slabs, map, layout, file })))
+        Ok(Self(Arc::new(Attached { slabs, map, layout, file, id })))
     }
 
     /// Returns the dimensions of the segment.
@@ -393,9 +397,9 @@ impl Segment {
     /// Returns the unit that begins at an offset.
     #[inline]
     pub(crate) fn index_of(&self, offset: u64) -> Result<u64, OffsetError> {
-        self.check(offset, self.geometry().unit_bytes)?;
-        let within = offset - self.layout().arena;
         let align = self.geometry().unit_bytes;
+        // Also in the last unit, behind whose beginning there is less than a unit.
+        let within = self.within(offset).map_err(|_| self.outside(offset, align))?;
         if within & (align - 1) == 0 {
             Ok(within >> self.layout().unit_log2())
         } else {
