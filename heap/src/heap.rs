@@ -111,6 +111,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert!(HEAP.contains(block.as_ptr()));
     /// assert!(!HEAP.contains((&raw const block).cast()));
     /// ```
+    #[must_use]
     pub fn contains(&'static self, at: *const u8) -> bool {
         let at = NonNull::new(at.cast_mut());
         at.is_some_and(|at| self.memory().at(at, |_| ()).is_some())
@@ -137,6 +138,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert_eq!(HEAP.alloc(Layout::from_size_align(2 << 20, 1)?), None); // more than there is
     /// # Ok::<(), LayoutError>(())
     /// ```
+    #[must_use]
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc(self, layout)
@@ -158,6 +160,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// # // SAFETY: the memory is ours.
     /// # assert_eq!(unsafe { table.cast::<u64>().add(1 << 20).read() }, 0);
     /// ```
+    #[must_use]
     pub fn alloc_zeroed(&'static self, layout: Layout) -> Option<NonNull<u8>> {
         Steps::alloc_zeroed(self, layout)
     }
@@ -279,6 +282,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    #[must_use = "the memory may have moved"]
     pub unsafe fn resize(
         &'static self,
         at: NonNull<u8>,

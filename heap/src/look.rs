@@ -118,6 +118,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert_eq!(stats.runs, 98 << 10);
     /// assert_eq!(stats.bytes, stats.free + stats.runs + stats.slots + stats.free_slots);
     /// ```
+    #[must_use]
     pub fn stats(&'static self) -> Stats {
         Stats::of(&self.memory())
     }
@@ -156,6 +157,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// let text = HEAP.profile().to_string();
     /// # assert!(text.starts_with("{\"dhatFileVersion\":2"));
     /// ```
+    #[must_use]
     pub fn profile(&'static self) -> Profile {
         Profile::of(&self.memory())
     }
@@ -198,6 +200,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert!(HEAP.alloc(layout).is_some());
     /// assert_eq!(HEAP.damaged(), if cfg!(feature = "poison") { 1 } else { 0 });
     /// ```
+    #[must_use]
     pub fn damaged(&'static self) -> usize {
         self.memory().damaged()
     }
@@ -218,6 +221,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// unsafe { HEAP.free(block, layout) };
     /// assert_eq!(HEAP.refused(), 1);
     /// ```
+    #[must_use]
     pub fn refused(&'static self) -> usize {
         self.memory().refused()
     }

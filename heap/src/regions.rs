@@ -201,13 +201,15 @@ impl<'a> Memory<'a> {
     /// Counts a free that was refused.
     #[cold]
     pub fn refuse(&self) {
-        // Relaxed, here and below: a count.
-        self.regions.refused.fetch_add(1, Ordering::Relaxed);
+        self.refuse_all(1);
     }
 
     /// Counts so many of them, if any.
     pub fn refuse_all(&self, frees: u32) {
-        (0..frees).for_each(|_| self.refuse());
+        if frees > 0 {
+            // Relaxed, here and below: a count.
+            self.regions.refused.fetch_add(frees as usize, Ordering::Relaxed);
+        }
     }
 
     /// Returns how many frees were refused.

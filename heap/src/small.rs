@@ -96,6 +96,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// assert!(HEAP.contains(block.as_ptr()));
     /// assert!(!HEAP.contains((&raw const block).cast()));
     /// ```
+    #[must_use]
     pub fn contains(&self, at: *const u8) -> bool {
         self.placed().contains(at)
     }
@@ -111,6 +112,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// let (all, free) = HEAP.free_bytes();
     /// assert_eq!(all - free, 128); // four units
     /// ```
+    #[must_use]
     pub fn free_bytes(&self) -> (usize, usize) {
         self.placed().free_bytes()
     }
@@ -132,6 +134,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// assert_eq!((stats.bytes - stats.free, stats.blocks), (128, 1));
     /// assert_eq!(stats.free - stats.largest_free, 128); // in front of the second
     /// ```
+    #[must_use]
     pub fn stats(&self) -> SmallStats {
         self.placed().stats()
     }
@@ -171,6 +174,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// assert!(HEAP.alloc(Layout::new::<[u64; 100]>()).is_some());
     /// assert_eq!(HEAP.alloc(Layout::new::<[u8; 16 << 10]>()), None); // the bookkeeping takes some
     /// ```
+    #[must_use]
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.placed().alloc(layout)
@@ -221,6 +225,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    #[must_use = "the memory may have moved"]
     pub unsafe fn resize(
         &self,
         at: NonNull<u8>,

@@ -97,7 +97,8 @@ mod tests {
         assert!(entries.iter().all(|entry| Word::load(entry, Ordering::Relaxed) == 0));
     }
 
-    /// A chunk that begins in one stretch is found by an address in the next, and by none further.
+    /// A chunk that begins in one stretch is found by an address in the next, and by few further, in whose bucket it
+    /// happens to be.
     #[test]
     fn a_chunk_may_begin_anywhere_in_its_stretch() {
         let entries: [AtomicU64; 64] = core::array::from_fn(|_| AtomicU64::new(0));

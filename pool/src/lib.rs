@@ -32,6 +32,15 @@
 //! | [`Pool::alloc`] | nobody: a pointer | [`Pool::free`], which checks it | four |
 //! | [`Handles::insert`] | nobody: a number | [`Handles::remove`], which detects a stale one | three |
 //!
+//! # Where it may be called
+//!
+//! Methods that take `&self` may be called from interrupt and signal handlers, whatever these interrupt, also in the
+//! middle of the same method, but for two things. A pool that has to grow calls its [`ChunkSource`], and so do
+//! [`Pool::grow`], [`reserve`](Pool::reserve), [`tend`](Pool::tend) and [`shrink`](Pool::shrink): [`Global`] is the
+//! program's allocator, which a handler usually may not call, so reserve enough, or let a helper grow the pool
+//! ([`Config::by_helper`]). And the values' own destructors run where they are freed. A [`Local`] is its owner's alone; a
+//! handler allocates from the pool. In a library that `dlopen` loads, [`Pool::alloc_on`] needs no thread-local.
+//!
 //! # Layers
 //!
 //! ```text

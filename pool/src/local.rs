@@ -118,12 +118,12 @@ impl<T, W: Word> Way<'_, T, W> {
     #[inline(always)]
     fn offset(&self, object: NonNull<T>) -> Option<usize> {
         let offset = (object.as_ptr() as usize).wrapping_sub(self.first.as_ptr() as usize);
-        (offset < SLOTS * Chunk::<T, W>::STRIDE).then_some(offset)
+        (offset < SLOTS.saturating_mul(Chunk::<T, W>::STRIDE)).then_some(offset)
     }
 }
 
 impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
-    /// Allocates an object that the box owns.
+    /// Allocates an object that the box owns. Cost: a read-modify-write where it keeps no slot, which claims up to 64.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -148,7 +148,8 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         }
     }
 
-    /// Drops the object and keeps its slot, whichever thread allocated it. A box of another pool is dropped.
+    /// Drops the object and keeps its slot, whichever thread allocated it. A box of another pool is dropped. Cost: a
+    /// read-modify-write where it keeps slots of so many words that it has to give back those of one.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();

@@ -46,6 +46,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// assert!(pool.is_empty());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
+    #[must_use]
     pub const fn with_marks(source: S, config: Config) -> Self {
         Self::of(Table::new(), source, config, Extra::Marks)
     }
@@ -101,6 +102,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// assert!(pool.slots_at(0).is_none());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
+    #[must_use]
     #[inline]
     pub fn slots_at(&self, address: usize) -> Option<Slots<'_, T>> {
         self.table().find(address, self.chunk_bytes()).map(Slots)

@@ -159,6 +159,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// assert!(heap.contains(block.as_ptr()));
     /// assert!(!heap.contains(memory.as_ptr())); // the bookkeeping
     /// ```
+    #[must_use]
     pub fn contains(&self, at: *const u8) -> bool {
         self.offset(at) < self.row.units * UNIT
     }
@@ -185,6 +186,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// let (all, free) = heap.free_bytes();
     /// assert_eq!(all - free, 128); // four units
     /// ```
+    #[must_use]
     pub fn free_bytes(&self) -> (usize, usize) {
         (self.row.units * UNIT, self.row.free_units() * UNIT)
     }
@@ -201,6 +203,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// let stats = heap.stats();
     /// assert_eq!((stats.blocks, stats.bytes - stats.largest_free), (1, 128));
     /// ```
+    #[must_use]
     pub fn stats(&self) -> SmallStats {
         SmallStats::of(&self.row, UNIT)
     }
@@ -237,6 +240,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// assert!(heap.alloc(Layout::new::<[u64; 100]>()).is_some());
     /// assert_eq!(heap.alloc(Layout::new::<[u64; 100]>()), None);
     /// ```
+    #[must_use]
     #[inline]
     pub fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         let (units, align) = (Self::units_of(layout.size()), (layout.align() / UNIT).max(1));
@@ -303,6 +307,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     ///
     /// # Safety
     /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    #[must_use = "the memory may have moved"]
     pub unsafe fn resize(
         &self,
         at: NonNull<u8>,

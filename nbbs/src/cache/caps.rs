@@ -90,7 +90,9 @@ impl Caps {
     /// Returns how many units of a class a cache keeps at most.
     const fn units_of(&self, class: usize) -> u64 {
         let order = self.order(class);
-        if order < MAX_ORDERS as u32 { self.cap(class) << order } else { 0 }
+        // A large order that is none, or that of another class, has no blocks.
+        let is_kept = class < LARGE || order >= LARGE as u32 && order < MAX_ORDERS as u32;
+        if is_kept { self.cap(class) << order } else { 0 }
     }
 
     /// Sets the large order. If it is 8 or less, or larger than any, no block above order 8 is kept.
@@ -215,5 +217,20 @@ impl Caps {
 impl Default for Caps {
     fn default() -> Self {
         Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Caps;
+
+    #[test]
+    fn without_a_large_order_there_are_no_blocks_of_it() {
+        let none = Caps::new().units(9, 0);
+        for order in [0, 3, 8, 64, u32::MAX] {
+            let caps = Caps::new().large(order);
+            assert_eq!(caps.all_units(), none.all_units(), "{order}");
+            assert!(caps.lowered(10).all_units() <= 10, "{order}");
+        }
     }
 }

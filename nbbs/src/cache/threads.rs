@@ -56,11 +56,14 @@ pub struct ThreadCaches {
     buddy: Buddy<'static>,
     /// What each thread may keep, at most.
     caps: Caps,
-    /// The units that further threads may keep.
+    /// The units that further threads may keep; [`ALL`]: as many as the caps say.
     left: AtomicUsize,
     /// How often the threads have been asked to give back.
     asks: AtomicUsize,
 }
+
+/// The units that further threads may keep if they are not counted.
+const ALL: usize = usize::MAX;
 
 /// A thread's cache in front of one arena.
 struct Own {
@@ -80,8 +83,10 @@ impl Own {
         }
         let share = self.cache.caps().all_units() as usize;
         drop(self.cache);
-        // Relaxed: only the number matters.
-        self.of.left.fetch_add(share, Ordering::Relaxed);
+        // Relaxed, here and below: only the number matters.
+        if self.of.left.load(Ordering::Relaxed) != ALL {
+            self.of.left.fetch_add(share, Ordering::Relaxed);
+        }
     }
 }
 
@@ -160,7 +165,7 @@ impl ThreadCaches {
     #[must_use]
     pub const fn new(buddy: Buddy<'static>) -> Self {
         let eighth = buddy.units() / 8;
-        let left = if eighth < usize::MAX as u64 { eighth as usize } else { usize::MAX };
+        let left = if eighth < ALL as u64 { eighth as usize } else { ALL };
         Self { left: AtomicUsize::new(left), ..Self::with_caps(buddy, Caps::new()) }
     }
 
@@ -179,7 +184,7 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub const fn with_caps(buddy: Buddy<'static>, caps: Caps) -> Self {
-        let left = AtomicUsize::new(usize::MAX);
+        let left = AtomicUsize::new(ALL);
         Self { buddy, caps, left, asks: AtomicUsize::new(0) }
     }
 
@@ -401,7 +406,10 @@ impl ThreadCaches {
     fn share(&self) -> Caps {
         let share = |left: usize| self.caps.lowered(left as u64 / 4);
         let less = |left| Some(left - share(left).all_units() as usize);
-        // Both Relaxed: only the number matters.
+        // All Relaxed: only the number matters.
+        if self.left.load(Ordering::Relaxed) == ALL {
+            return self.caps;
+        }
         let left = self.left.fetch_update(Ordering::Relaxed, Ordering::Relaxed, less);
         share(left.unwrap_or(0))
     }

@@ -86,6 +86,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// assert!(numbers.insert(1).is_ok() && numbers.insert(2).is_ok());
     /// assert_eq!(numbers.insert(3).unwrap_err().value, 3);
     /// ```
+    #[must_use]
     pub fn with_source(source: S, config: Config) -> Self {
         let limit = config.max_len().min(K::MAX_SLOTS);
         Self { pool: Pool::with_states(source, config.limit(limit)), keys: PhantomData }
@@ -100,6 +101,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// assert_eq!(numbers.pool().capacity(), 1024);
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
+    #[must_use]
     pub fn pool(&self) -> &Pool<T, S, W> {
         &self.pool
     }
@@ -162,6 +164,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// assert!(!numbers.contains(seven));
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
+    #[must_use]
     pub fn contains(&self, handle: K) -> bool {
         self.locate(handle).is_ok_and(|(_, _, word)| {
             // Relaxed: an answer that may be out of date as soon as it is given.

@@ -22,7 +22,8 @@ use crate::sync::{Ordering, Word, update};
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Adds a chunk ahead of demand, and returns how many slots there are now.
     ///
-    /// If several threads do so at the same time, one chunk may serve them all.
+    /// If several threads do so at the same time, one chunk may serve them all. Cost: a call of the source, a few
+    /// read-modify-writes, and a store for each 64 slots.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
@@ -42,7 +43,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         Ok(self.capacity())
     }
 
-    /// Adds chunks until there are `slots` slots, free or not.
+    /// Adds chunks until there are `slots` slots, free or not. Cost: for each chunk that of [`grow`](Self::grow).
     ///
     /// ```
     /// use nbbs_pool::{Config, Exhausted, Pool};
@@ -132,7 +133,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// [reserves](crate::Config::reserve) stay. Returns how many slots were given back.
     ///
     /// A slot that a [`Local`](crate::Local) keeps is not free. The bitmaps of a chunk stay, at 2 bits per slot, and
-    /// serve the next chunk.
+    /// serve the next chunk. Cost: a few read-modify-writes for each chunk, one for each 64 slots of those that are
+    /// given back, and a call of the source.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();

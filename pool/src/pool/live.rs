@@ -56,13 +56,14 @@ impl<T, W: Word> fmt::Debug for Pointers<'_, T, W> {
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Iterates over the objects that were allocated by pointer, in no order. Objects that are allocated or freed in
-    /// the meantime may or may not be included.
+    /// the meantime may or may not be included. Cost: two loads for each 64 slots.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let one = pool.alloc(1).unwrap();
     /// assert!(pool.iter().eq([one]));
     /// ```
+    #[must_use]
     pub fn iter(&self) -> Pointers<'_, T, W> {
         Pointers { table: &self.table, chunk: 0, word: 0, slots: 0 }
     }

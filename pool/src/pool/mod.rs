@@ -135,6 +135,7 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// let name = NAMES.alloc_box("a name").expect("there is memory");
     /// assert_eq!(*name, "a name");
     /// ```
+    #[must_use]
     pub const fn with_source(source: S, config: Config) -> Self {
         Self::of(Table::new(), source, config, Extra::Nothing)
     }
@@ -154,6 +155,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(*pool.alloc_box(7)?, 7);
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
+    #[must_use]
     pub fn with_words(source: S, config: Config) -> Self {
         Self::of(Table::with_words(), source, config, Extra::Nothing)
     }

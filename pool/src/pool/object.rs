@@ -107,8 +107,10 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Drops the object and frees its slot.
     ///
     /// The pointer may be any: a pointer to anything but an object that was allocated by pointer is refused. A double
-    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) detect it for ever. Cost: two
-    /// read-modify-writes.
+    /// free is refused until the slot is allocated again; [`Handles`](crate::Handles) detect it for ever. A second free
+    /// at the same time as the first, beside a [`shrink`](Self::shrink) that gives the chunk back, may for a moment hide
+    /// an object that has since come to its place elsewhere: that object's own free is refused if it comes just then.
+    /// Cost: two read-modify-writes.
     ///
     /// ```
     /// use nbbs_pool::{FreeError, Pool};

@@ -1,0 +1,212 @@
+//! A heap in given memory as seen from a CPU: what allocates, resizes and frees.
+
+use core::alloc::Layout;
+use core::ptr::NonNull;
+
+use super::Placed;
+use crate::cache::Cache;
+use crate::error::{FreeError, PageError};
+use crate::regions::Memory;
+use crate::steps::Steps;
+
+/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
+/// read-modify-write for the cache, unless it is from [`Placed::on_nested`].
+///
+/// ```
+/// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+/// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+/// assert!(heap.on(0).alloc(std::alloc::Layout::new::<u64>()).is_some());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct On<'h> {
+    pub(super) heap: &'h Placed,
+    pub(super) cpu: usize,
+    pub(super) is_nested: bool,
+}
+
+impl<'h> Steps<'h> for On<'h> {
+    #[inline]
+    fn memory(self) -> Memory<'h> {
+        self.heap.memory()
+    }
+
+    #[inline]
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+        let visit = |cache: &mut Cache| visit(cache, self.cpu);
+        if !self.is_nested {
+            return self.heap.cache(self.cpu % self.heap.count)?.with(visit);
+        }
+        // SAFETY: as the caller of `on_nested` promised. Numbers that share no cache may overlap, and have none.
+        unsafe { self.heap.cache(self.cpu)?.with_nested(visit) }
+    }
+
+    #[inline]
+    fn lane(self) -> usize {
+        self.cpu
+    }
+}
+
+impl On<'_> {
+    /// Allocates memory of a layout; returns `None` if there is none.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert_eq!(on.alloc(std::alloc::Layout::new::<[u8; 64 << 10]>()), None);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
+        Steps::alloc(self, layout)
+    }
+
+    /// Allocates memory of a layout that is all zero; returns `None` if there is none.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0xff_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let number = on.alloc_zeroed(std::alloc::Layout::new::<u64>()).unwrap().cast::<u64>();
+    /// assert_eq!(unsafe { number.read() }, 0); // SAFETY: it is ours
+    /// ```
+    #[must_use]
+    pub fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
+        Steps::alloc_zeroed(self, layout)
+    }
+
+    /// Frees memory. A free that is found to be wrong changes nothing, and is counted, but the cache may hand out first
+    /// what it was given: see [`Heap::free`](crate::Heap::free).
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let layout = std::alloc::Layout::new::<u64>();
+    /// let block = on.alloc(layout).unwrap();
+    /// unsafe { on.free(block, layout) }; // SAFETY: the block is ours
+    /// ```
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up.
+    #[inline]
+    pub unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free(self, at, layout) };
+    }
+
+    /// Makes memory larger or smaller, and moves its contents if necessary, as
+    /// [`Heap::resize`](crate::Heap::resize) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let layout = std::alloc::Layout::new::<u64>();
+    /// let block = on.alloc(layout).unwrap();
+    /// assert_eq!(unsafe { on.resize(block, layout, 16) }, Some(block)); // SAFETY: the block is ours
+    /// ```
+    ///
+    /// # Safety
+    /// The caller holds `at`, which this heap allocated with this layout, and gives it up for what is returned.
+    #[must_use = "the memory may have moved"]
+    pub unsafe fn resize(
+        self,
+        at: NonNull<u8>,
+        layout: Layout,
+        size: usize,
+    ) -> Option<NonNull<u8>> {
+        // SAFETY: as the caller promises.
+        unsafe { Steps::resize(self, at, layout, size) }
+    }
+
+    /// Frees memory of which only the address is known, and returns how many bytes it has.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(unsafe { on.free_at(block) }, Ok(112)); // SAFETY: the block is ours
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Heap::free_at`](crate::Heap::free_at).
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
+    #[inline]
+    pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { Steps::free_at(self, at) }
+    }
+
+    /// Returns how many bytes may be used of what is allocated at an address.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert!(on.usable(memory).is_err()); // there the heap itself begins
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    pub fn usable(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        self.find(at).map(|held| held.bytes())
+    }
+
+    /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
+    /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(unsafe { on.resize_at(block, 110) }, Ok(Some(block))); // SAFETY: the block is ours
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    pub unsafe fn resize_at(
+        self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { Steps::resize_at(self, at, size) }
+    }
+
+    /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
+    /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give
+    /// some back, or are given a run.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert_eq!(on.trim(), 0); // there are no slabs yet
+    /// ```
+    pub fn trim(self) -> usize {
+        Steps::trim(self)
+    }
+
+    /// Calls `discard` for whole pages of free memory, which it may take back, as
+    /// [`Heap::discard`](crate::Heap::discard) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// assert!(unsafe { on.discard(1000, |_, _| true) }.is_err()); // SAFETY: it is not called
+    /// ```
+    ///
+    /// # Errors
+    /// [`PageError`] if `page` is no power of two, or more than 64 KiB.
+    ///
+    /// # Safety
+    /// That of [`Heap::discard`](crate::Heap::discard).
+    pub unsafe fn discard(
+        self,
+        page: usize,
+        discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> Result<usize, PageError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().discard(true, page, self.lane(), discard) }
+    }
+}
