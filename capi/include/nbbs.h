@@ -192,8 +192,9 @@ enum nbbs_code
      */
     NBBS_CODE_NOT_RESERVED,
     /**
-     * Another thread has only just begun to notice that the units are taken: an ordinary answer, try again. If that
-     * thread has died, the answer stays; what was to be changed can still be freed. `value`: a unit.
+     * Another thread's claim, which it is about to take back, stands below what the change has to split: an ordinary
+     * answer, try again. If that thread has died, the answer stays until those units are free and `nbbs_mend` has been
+     * called; what was to be changed can still be freed. `value`: a unit.
      */
     NBBS_CODE_CONTENDED,
     /**

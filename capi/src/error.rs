@@ -59,8 +59,9 @@ pub enum Code {
     InUse,
     /// A unit to be released is not reserved. `value`: the first such unit.
     NotReserved,
-    /// Another thread has only just begun to notice that the units are taken: an ordinary answer, try again. If that
-    /// thread has died, the answer stays; what was to be changed can still be freed. `value`: a unit.
+    /// Another thread's claim, which it is about to take back, stands below what the change has to split: an ordinary
+    /// answer, try again. If that thread has died, the answer stays until those units are free and `nbbs_mend` has been
+    /// called; what was to be changed can still be freed. `value`: a unit.
     Contended,
     /// An audit found an invariant broken. `value`: unit; `limit`: number of the word; `other`: level;
     /// `detail`: slot, and above its 16 bits the invariant.
@@ -175,9 +176,11 @@ impl Error {
     }
 
     /// The same of what has been named by its address.
-    pub(crate) fn at(self, address: u64) -> Self {
+    pub(crate) fn at(self, address: *const c_void) -> Self {
         match self.code() {
-            Some(Code::NotAllocated | Code::NotABlock | Code::Reserved) => self.and(address),
+            Some(Code::NotAllocated | Code::NotABlock | Code::Reserved) => {
+                self.and(address.addr() as u64)
+            }
             _ => self,
         }
     }

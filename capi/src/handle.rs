@@ -1,6 +1,8 @@
 //! What the functions of pools, heaps and segments begin and end with.
 
-use crate::error::{Code, Error, Reporter};
+use core::ffi::c_void;
+
+use crate::error::{Code, Error, Hook, Reporter};
 use crate::pointer;
 
 /// What a C program has a pointer to, and which knows whom to tell of misuse.
@@ -46,6 +48,25 @@ pub(crate) unsafe fn run_but<H: Reporting>(
         if came_out.as_ref().is_err_and(is_ordinary) { Reporter::NOBODY } else { reporter };
     // SAFETY: by the contract.
     unsafe { reporter.answer(came_out, error) }
+}
+
+/// Sets the hook of what a handle leads to: the reporter at `place`.
+///
+/// # Safety
+/// Both pointers are null, misaligned, or lead to a handle's, which nobody else is using, and to memory for an `Error`.
+/// `place` makes a pointer to the handle's reporter of one to the handle.
+pub(crate) unsafe fn set_hook<H>(
+    handle: *mut H,
+    (hook, context): (Hook, *mut c_void),
+    error: *mut Error,
+    place: impl FnOnce(*mut H) -> *mut Reporter,
+) -> Code {
+    let set = pointer::checked(handle, 1).map(|handle| {
+        // SAFETY: by the contract.
+        unsafe { place(handle.as_ptr()).write(Reporter { hook, context }) };
+    });
+    // SAFETY: by the contract.
+    unsafe { Reporter::NOBODY.answer(set, error) }
 }
 
 /// What `ask` says of what a handle leads to; of a null pointer, nothing.

@@ -10,10 +10,11 @@
 //! - **Errors.** A function that can be refused returns a [`Code`]. Its last argument, if not null, gets an
 //!   [`Error`] that names the value and the limit. A refusal changes nothing, unless its documentation says so.
 //! - **Threads.** No function that takes a `const` arena waits for anybody. Unless it says otherwise, it may be called
-//!   by any thread at any time, and from interrupt and signal handlers, and so may every pool function. What says
-//!   otherwise of arenas are the audits, `nbbs_cache_recover`, `nbbs_cache_drain_all`, which calls the caller's
-//!   `barrier`, and calls that use the cache of a CPU, of which two with one number overlap only if one interrupts the
-//!   other.
+//!   by any thread at any time, and from interrupt and signal handlers, and so may every function of pools and heaps.
+//!   What says otherwise: the audits; what creates something, or sets a hook or a CPU; `nbbs_cache_recover`;
+//!   `nbbs_cache_drain_all`, which calls the caller's `barrier`; calls that use the cache of a CPU, of which two with
+//!   one number overlap only if one interrupts the other; the locals of a pool; and pools that have to grow, which call
+//!   their source, by default `malloc`.
 //! - **No panic crosses.** None is expected; if there were one, the process is aborted, or a freestanding program
 //!   stopped.
 //!

@@ -4,6 +4,8 @@ use core::ffi::c_void;
 use core::ptr::NonNull;
 use core::slice;
 
+use nbbs::sync::AtomicU64;
+
 use crate::error::{Code, Error};
 
 /// A pointer that is not null and is aligned. `argument` counts from 1.
@@ -72,6 +74,39 @@ pub(crate) fn check_bytes(memory: *const c_void, bytes: usize) -> Result<(), Err
         return Err(Error::of(Code::Size, bytes as u64, isize::MAX as u64));
     }
     Ok(())
+}
+
+/// The words of `bytes` bytes at `memory`, at least `least`. The caller's, from now on ours.
+///
+/// # Safety
+/// If the pointer is neither null nor misaligned, so many bytes are there, and used as atomic words only.
+pub(crate) unsafe fn words(
+    memory: *mut c_void,
+    bytes: usize,
+    least: usize,
+    argument: u64,
+) -> Result<&'static [AtomicU64], Error> {
+    let words = checked(memory.cast::<AtomicU64>(), argument)?;
+    if bytes < least {
+        return Err(Error::of(Code::TooShort, bytes as u64, least as u64));
+    }
+    check_bytes(memory, bytes)?;
+    // SAFETY: that many words are there, as the caller promises, and all bytes are valid words.
+    Ok(unsafe { slice::from_raw_parts(words.as_ptr(), bytes / 8) })
+}
+
+/// The unit that begins at `address`, of `units` units of `2^shift` bytes from `base` on.
+#[inline]
+pub(crate) fn unit_at(address: u64, base: u64, shift: u32, units: u64) -> Result<u64, Error> {
+    let index = address.wrapping_sub(base) >> shift;
+    if index >= units {
+        return Err(Error::of(Code::ForeignAddress, address, base).and(base + (units << shift)));
+    }
+    let begin = base + (index << shift);
+    if begin != address {
+        return Err(Error::of(Code::InsideUnit, address, begin));
+    }
+    Ok(index)
 }
 
 /// Writes to a place that a caller need not give.

@@ -24,19 +24,8 @@ impl Handle {
     /// The unit that begins at an address.
     #[inline]
     pub(crate) fn index(&self, address: *const c_void) -> Result<u64, Error> {
-        let base = self.memory()?;
-        let offset = address.addr().wrapping_sub(base.addr());
-        let index = (offset >> self.unit_shift) as u64;
-        if index >= self.buddy().units() {
-            let end = self.address(self.buddy().units()).addr() as u64;
-            let (address, base) = (address.addr() as u64, base.addr() as u64);
-            return Err(Error::of(Code::ForeignAddress, address, base).and(end));
-        }
-        if index << self.unit_shift != offset as u64 {
-            let begin = self.address(index).addr() as u64;
-            return Err(Error::of(Code::InsideUnit, address.addr() as u64, begin));
-        }
-        Ok(index)
+        let (address, base) = (address.addr() as u64, self.memory()?.addr() as u64);
+        pointer::unit_at(address, base, self.unit_shift, self.buddy().units())
     }
 
     /// How many units so many bytes take; no bytes take one.
@@ -55,7 +44,6 @@ impl Handle {
     fn order_for(&self, align: usize) -> Result<u32, Error> {
         let base = self.memory()?;
         let order = align.max(1).ilog2().saturating_sub(self.unit_shift);
-        // A multiple of the address 0 is one of any alignment.
         let best = 1 << base.addr().trailing_zeros();
         let fits = base.addr() & align.wrapping_sub(1) == 0 && order <= self.buddy().max_order();
         if align > 1 && !(align.is_power_of_two() && fits) {
@@ -120,7 +108,7 @@ pub unsafe extern "C" fn nbbs_free_bytes(
             } else {
                 arena.lane().free_units(index, arena.units_of(bytes)?)
             };
-            freed.map_err(|refused| Error::from(refused).at(address.addr() as u64))
+            freed.map_err(|refused| Error::from(refused).at(address))
         })
     }
 }
@@ -140,12 +128,14 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
         run(arena, error, |arena| {
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
-            if units < arena.buddy().len_of(index)? {
-                arena.lane().shrink(index, units)?;
+            let len =
+                arena.buddy().len_of(index).map_err(|error| Error::from(error).at(address))?;
+            let resized = if units < len {
+                arena.lane().shrink(index, units)
             } else {
-                arena.lane().grow(index, units)?;
-            }
-            Ok(())
+                arena.lane().grow(index, units)
+            };
+            resized.map_err(|refused| Error::from(refused).at(address))
         })
     }
 }

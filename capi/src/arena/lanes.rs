@@ -1,10 +1,8 @@
 //! Lanes of an arena's own, for more CPUs than its metadata has lanes.
 
 use core::ffi::c_void;
-use core::slice;
 
 use nbbs::lane_words;
-use nbbs::sync::AtomicU64;
 
 use super::{Arena, Handle, derive};
 use crate::error::{Code, Error};
@@ -41,14 +39,8 @@ pub unsafe extern "C" fn nbbs_set_lanes(
     error: *mut Error,
 ) -> Code {
     let given = |handle: Handle| {
-        let words = pointer::checked(memory.cast::<AtomicU64>(), 2)?;
-        let one = nbbs_lane_bytes(1);
-        if bytes < one {
-            return Err(Error::of(Code::TooShort, bytes as u64, one as u64));
-        }
-        pointer::check_bytes(memory, bytes)?;
-        // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
-        let words = unsafe { slice::from_raw_parts(words.as_ptr(), bytes / 8) };
+        // SAFETY: the caller's promise about pointers.
+        let words = unsafe { pointer::words(memory, bytes, nbbs_lane_bytes(1), 2) }?;
         Ok(Handle { caches: handle.caches.with_lanes(words)?, ..handle })
     };
     // SAFETY: the caller's promise about pointers.

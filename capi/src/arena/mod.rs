@@ -16,7 +16,6 @@ mod stats;
 
 use core::ffi::c_void;
 use core::ptr;
-use core::slice;
 
 use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, Caches, Caps, Lane, metadata_words};
@@ -142,17 +141,12 @@ unsafe fn open(
 ) -> Code {
     let made = || {
         let arena = pointer::checked(arena, 1)?;
-        let words = pointer::checked(metadata.cast::<AtomicU64>(), 2)?;
         let needed = match metadata_words(units) {
             0 | usize::MAX => return Err(Error::of(Code::Units, units, nbbs::MAX_UNITS)),
-            needed if needed > bytes / 8 => {
-                return Err(Error::of(Code::TooShort, bytes as u64, needed as u64 * 8));
-            }
             needed => needed,
         };
-        pointer::check_bytes(metadata, bytes)?;
-        // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
-        let words = unsafe { slice::from_raw_parts(words.as_ptr(), needed) };
+        // SAFETY: by the contract.
+        let words = unsafe { pointer::words(metadata, bytes, 8 * needed, 2) }?;
         let handle = Handle::new(make(words)?);
         // SAFETY: memory for an Arena, which is no smaller than a Handle.
         unsafe { arena.cast::<Handle>().write(handle) };
@@ -305,8 +299,8 @@ pub unsafe extern "C" fn nbbs_on(
     lane_arena: *mut Arena,
     error: *mut Error,
 ) -> Code {
-    // Any value but the one that means the thread's.
-    let lane = lane & (THREAD_LANE >> 1);
+    // Any value but the one that means the thread's. No other is changed, as it may be a CPU without a cache.
+    let lane = lane.min(THREAD_LANE - 1);
     // SAFETY: the caller's promise about pointers.
     unsafe { derive(arena, (lane_arena, 3), error, |handle| Ok(Handle { lane, ..handle })) }
 }

@@ -7,7 +7,6 @@
 mod blocks;
 
 use core::ffi::c_void;
-use core::slice;
 
 use nbbs::sync::{AtomicU64, Ordering};
 use nbbs::{Caps, cache_words};
@@ -39,9 +38,10 @@ pub struct CacheConfig {
     pub checked: u32,
 }
 
-/// The most blocks of each order from 0 to 8, and of the large one.
-const MOST: [u32; 9] = [64, 64, 64, 64, 16, 16, 16, 16, 16];
-const MOST_LARGE: u32 = 16;
+/// The most blocks of an order that a cache with these caps can keep.
+fn most(caps: Caps, order: u32) -> u32 {
+    caps.units(order, u64::MAX).blocks(order) as u32
+}
 
 /// What a setting asks for, unless that is the default. `refused` makes the error of a value above `most`.
 fn setting(
@@ -65,17 +65,17 @@ impl CacheConfig {
             order => return Err(Setting::LargeOrder.refused(order.into(), 9..=40)),
         };
         let mut caps = Caps::new().checked(self.checked != 0).large(large);
-        for (order, (blocks, most)) in (0..).zip(self.blocks.into_iter().zip(MOST)) {
+        for (order, blocks) in (0..).zip(self.blocks) {
             let refused = |value, most| {
                 let refused = Setting::Blocks.refused(value, 0..=most);
                 Error { detail: refused.detail | order << 16, ..refused }
             };
-            if let Some(blocks) = setting(blocks, most, refused)? {
+            if let Some(blocks) = setting(blocks, most(caps, order), refused)? {
                 caps = caps.units(order, blocks << order);
             }
         }
         let refused = |value, most| Setting::LargeBlocks.refused(value, 0..=most);
-        if let Some(blocks) = setting(self.large_blocks, MOST_LARGE, refused)? {
+        if let Some(blocks) = setting(self.large_blocks, most(caps, large), refused)? {
             caps = caps.units(large, blocks << large);
         }
         Ok(caps)
@@ -177,16 +177,10 @@ unsafe fn give(
     prepare: impl FnOnce(&'static [AtomicU64]),
 ) -> Code {
     let change = |handle: Handle| {
-        let words = pointer::checked(memory.cast::<AtomicU64>(), 2)?;
+        // SAFETY: by the contract.
+        let words = unsafe { pointer::words(memory, bytes, nbbs_cache_bytes(1), 2) }?;
         // SAFETY: by the contract.
         let caps = unsafe { CacheConfig::at(config) }?;
-        let one = nbbs_cache_bytes(1);
-        if bytes < one {
-            return Err(Error::of(Code::TooShort, bytes as u64, one as u64));
-        }
-        pointer::check_bytes(memory, bytes)?;
-        // SAFETY: that many words are there, used as atomics only, and all bytes are valid words.
-        let words = unsafe { slice::from_raw_parts(words.as_ptr(), bytes / one * (one / 8)) };
         prepare(words);
         Ok(handle.with_caches(words, caps))
     };

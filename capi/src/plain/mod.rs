@@ -24,6 +24,7 @@ use nbbs::{Buddy, metadata_words};
 use crate::error::{Code, Error, Reporter};
 use crate::lane::thread_lane;
 use crate::malloc::Free;
+use crate::pointer;
 use counts::Counts;
 use settings::Settings;
 pub use settings::*;
@@ -90,17 +91,7 @@ impl Plain {
     /// The unit that begins at an address.
     #[inline]
     fn index(&self, address: u64) -> Result<u64, Error> {
-        let offset = address.wrapping_sub(self.base);
-        let index = offset >> self.settings.unit_shift;
-        if index >= self.buddy.units() {
-            let end = self.base + self.size;
-            return Err(Error::of(Code::ForeignAddress, address, self.base).and(end));
-        }
-        let begin = self.base + (index << self.settings.unit_shift);
-        if begin != address {
-            return Err(Error::of(Code::InsideUnit, address, begin));
-        }
-        Ok(index)
+        pointer::unit_at(address, self.base, self.settings.unit_shift, self.buddy.units())
     }
 }
 
@@ -177,7 +168,7 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
         Some(plain) => {
             let freed = plain.index(address).and_then(|index| {
                 let units = plain.buddy.on(thread_lane()).free(index);
-                let units = units.map_err(|refused| Error::from(refused).at(address))?;
+                let units = units.map_err(|refused| Error::from(refused).at(addr))?;
                 plain.counts.freed(index, units.ilog2());
                 Ok(())
             });

@@ -18,7 +18,7 @@ use core::sync::atomic::AtomicUsize;
 use nbbs_pool::{ChunkSource, Config, Exhausted};
 
 use crate::error::{Code, Error, Hook, Reporter};
-use crate::handle::Reporting;
+use crate::handle::{self, Reporting};
 use crate::pointer;
 use crate::setting::Setting;
 pub use local::*;
@@ -185,10 +185,8 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
         let plan = Plan::of(&config)?;
         let begin = memory.wrapping_add(memory.addr().wrapping_neg() & (plan.align - 1));
         let needed = plan.bytes + (begin.addr().wrapping_sub(memory.addr()));
-        if bytes < needed
-            || bytes > isize::MAX as usize
-            || memory.addr().checked_add(bytes).is_none()
-        {
+        pointer::check_bytes(memory.cast(), bytes)?;
+        if bytes < needed {
             return Err(Error::of(Code::TooShort, bytes as u64, needed as u64));
         }
         let slots = begin.wrapping_add(plan.front);
@@ -309,10 +307,8 @@ pub unsafe extern "C" fn nbbs_pool_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
-    let set = pointer::checked(pool, 1).map(|pool| {
-        // SAFETY: a pool that nobody else is using, by the contract.
-        unsafe { (&raw mut (*pool.as_ptr()).reporter).write(Reporter { hook, context }) };
-    });
-    // SAFETY: the caller's promise about pointers.
-    unsafe { Reporter::NOBODY.answer(set, error) }
+    // SAFETY: a pool that nobody else is using, by the contract.
+    let place = |pool: *mut Pool| unsafe { &raw mut (*pool).reporter };
+    // SAFETY: as above, and the caller's promise about pointers.
+    unsafe { handle::set_hook(pool, (hook, context), error, place) }
 }

@@ -11,7 +11,7 @@ use std::path::Path;
 use nbbs_shared::{Geometry, Offset, Segment};
 
 use crate::error::{Code, Error, Hook, Reporter};
-use crate::handle::{Reporting, ask, run};
+use crate::handle::{self, Reporting, ask, run};
 use crate::pointer;
 
 /// A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
@@ -146,8 +146,8 @@ pub unsafe extern "C" fn nbbs_shared_create_memfd(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         hand_out(segment, 3, error, || {
-            let name = text(name, 1)?.to_string_lossy();
-            Ok(Segment::memfd(&name, self::geometry(geometry)?)?)
+            let name = OsStr::from_bytes(text(name, 1)?.to_bytes());
+            Ok(Segment::memfd(name, self::geometry(geometry)?)?)
         })
     }
 }
@@ -210,12 +210,10 @@ pub unsafe extern "C" fn nbbs_shared_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
-    let set = pointer::checked(segment, 1).map(|mut segment| {
-        // SAFETY: a segment whose handle nobody else is using, by the contract.
-        unsafe { segment.as_mut() }.reporter = Reporter { hook, context };
-    });
-    // SAFETY: the caller's promise about pointers.
-    unsafe { Reporter::NOBODY.answer(set, error) }
+    // SAFETY: a segment whose handle nobody else is using, by the contract.
+    let place = |segment: *mut Shared| unsafe { &raw mut (*segment).reporter };
+    // SAFETY: as above, and the caller's promise about pointers.
+    unsafe { handle::set_hook(segment, (hook, context), error, place) }
 }
 
 /// The descriptor of a segment, to be handed to another process; open until `nbbs_shared_detach`. Null: -1.

@@ -14,7 +14,7 @@ use core::ptr::NonNull;
 use nbbs_heap::{AddError, PlacedSmall};
 
 use crate::error::{Code, Error, Hook, Reporter};
-use crate::handle::Reporting;
+use crate::handle::{self, Reporting};
 use crate::pointer;
 use crate::setting::Setting;
 pub use blocks::*;
@@ -147,10 +147,8 @@ pub unsafe extern "C" fn nbbs_small_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
-    let set = pointer::checked(heap, 1).map(|mut heap| {
-        // SAFETY: a heap that nobody else is using, by the contract.
-        unsafe { heap.as_mut() }.reporter = Reporter { hook, context };
-    });
-    // SAFETY: the caller's promise about pointers.
-    unsafe { Reporter::NOBODY.answer(set, error) }
+    // SAFETY: a heap that nobody else is using, by the contract.
+    let place = |heap: *mut Small| unsafe { &raw mut (*heap).reporter };
+    // SAFETY: as above, and the caller's promise about pointers.
+    unsafe { handle::set_hook(heap, (hook, context), error, place) }
 }

@@ -77,6 +77,20 @@ TEST(Cache, IsAnOptionOfTheHandle) {
     cached.arena.expect_empty();
 }
 
+TEST(Cache, LanesThatAreNoCpuGoPast) {
+    Cached cached(1 << 12);
+    for (const size_t lane : {size_t{kCpus}, SIZE_MAX / 2, SIZE_MAX / 2 + 1, SIZE_MAX / 2 + 2, SIZE_MAX - 1, SIZE_MAX}) {
+        nbbs_arena far{};
+        ASSERT_EQ(nbbs_on(cached.arena, lane, &far, nullptr), NBBS_CODE_OK);
+        uint64_t block = ~0ull;
+        ASSERT_EQ(nbbs_alloc(&far, 0, &block, nullptr), NBBS_CODE_OK);
+        EXPECT_EQ(cached.arena.stats().cached_units, 0u) << lane;
+        ASSERT_EQ(nbbs_free_sized(&far, block, 0, nullptr), NBBS_CODE_OK);
+        EXPECT_EQ(cached.arena.stats().cached_units, 0u) << lane;
+    }
+    cached.arena.expect_empty();
+}
+
 TEST(Cache, OtherOrdersAndOtherCpusGoPast) {
     Cached cached(1 << 12);
     const uint64_t large = cached.alloc(0, 10), far = cached.alloc(kCpus, 0);
