@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
-# Runs the examples that can run here: those of the library and of the heap, that of shared segments, and those for
-# Linux, whose checks must find what `--broken` does. Takes two minutes. The heap's example that is a library belongs to
-# the test `unload`, and the one that reads after a free to `ci/prove heap`.
+# Runs the examples that can run here: those of the library and of the heap, of the pool and of shared segments, and
+# those for Linux, whose checks must find what `--broken` does. Takes two minutes. The heap's example that is a library
+# belongs to the test `unload`, and the one that reads after a free to `ci/prove heap`.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 said=$(mktemp)
@@ -16,6 +16,7 @@ done
 
 cargo build --release --quiet --package linux-memory
 # As `cargo test` builds them: a release would build all that tests depend on once more.
+cargo build --quiet --package nbbs-pool --example messages
 cargo build --quiet --package nbbs-shared --example survivors
 cargo build --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap
 target_dir=${CARGO_TARGET_DIR:-target}
@@ -37,6 +38,7 @@ finds '^reservation: --hold 1000000000: at most half' release/reservation --hold
 says '[1-9][0-9]* of them with a frame in hand.*nothing is lost' release/balloon --kills 40
 finds 'the guest ended' release/balloon --broken
 finds '^balloon: --memory 1000000000: at most half' release/balloon --memory 1000000000
+says '^0 are in use; the pool grew to [0-9]+ slots' debug/examples/messages
 says '^0 messages lost, 0 bytes lost' debug/examples/survivors 2
 says '^31676 words counted by 4 threads, all in a heap of [1-9]' debug/examples/one_line
 says '^a further MiB is refused: true' debug/examples/in_a_heap

@@ -132,6 +132,8 @@ try_mutants() {
         # shellcheck disable=SC2086
         try_mutant ${entry//:/ }
     done
+    # A run of shares tries few of each list: what it has built is not worth its place on the disk.
+    [ "$shares" = 1 ] || rm -rf "${@/#/$target/mutants/}"
 }
 
 # try_mutant LIST NAME

@@ -103,7 +103,7 @@ fn two_threads_do_not_show_it() {
 
 #[test]
 fn schedules_catch_the_untagged_list() {
-    must_overlap("arena-untagged", &slots(), untagged);
+    must_overlap("freelist-untagged", &slots(), untagged);
 }
 
 #[test]
@@ -116,8 +116,8 @@ fn schedules_find_nothing_in_the_locked_twins() {
 
 #[test]
 fn schedules_find_nothing_in_the_sound_lists() {
-    must_pass("arena-tagged", &slots(), tagged);
-    must_pass("arena-sl", &slots(), locked);
+    must_pass("freelist-tagged", &slots(), tagged);
+    must_pass("freelist-sl", &slots(), locked);
 }
 
 #[test]

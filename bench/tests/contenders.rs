@@ -102,7 +102,7 @@ fn the_unsafe_ones_say_so() {
     let is_unsafe = |contender: &&Contender| !contender.safe;
     let names: Vec<&str> =
         contenders().filter(is_unsafe).map(|unsafe_one| unsafe_one.name).collect();
-    assert_eq!(names, ["nb1", "nb4", "arena-untagged"]);
+    assert_eq!(names, ["nb1", "nb4", "freelist-untagged"]);
     for contender in contenders() {
         assert_eq!(contender.source.contains("UNSAFE"), !contender.safe, "{}", contender.name);
         assert_eq!(contender.label().contains("UNSAFE"), !contender.safe, "{}", contender.name);

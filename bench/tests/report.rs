@@ -314,7 +314,7 @@ fn rows_by_an_old_name_are_compared_with_those_by_the_new_one() {
     let names = ["arena", "arena-box", "arena-sl", "typed-arena"];
     let old = names.map(|name| row(name, 1, 10.0));
     let old = folder.file("old.jsonl", &lines(&[&[header()][..], &old].concat()));
-    let names = ["nbbs-pool", "nbbs-pool-box", "arena-sl", "typed-arena"];
+    let names = ["nbbs-pool", "nbbs-pool-box", "freelist-sl", "typed-arena"];
     let new = names.map(|name| row(name, 1, 10.0));
     let new = folder.file("new.jsonl", &lines(&[&[header()][..], &new].concat()));
     let rows = rows_of(&["compare", &old, &new, "--json"]);

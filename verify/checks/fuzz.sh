@@ -67,9 +67,9 @@ done
 inputs=$(find "$scratch/corpus" -type f | wc -l)
 
 build --features patients patients >&2
-try_patients nb1 nb4 arena-untagged
+try_patients nb1 nb4 freelist-untagged
 # Its sound twin.
-output=$(patient arena-tagged 4) || found_in arena-tagged $?
+output=$(patient freelist-tagged 4) || found_in freelist-tagged $?
 
 try_mutants fuzz fuzz-pool fuzz-heap
 printf %s "$findings" >&2

@@ -21,7 +21,7 @@ for front in caches thread-caches; do
 done
 
 # nb4 shows the same overlaps as nb1, whose way up is longer, in a quarter of the time.
-try_patients nb4 sl1 sl4 arena-untagged arena-sl
-"$signals" arena-tagged 100000 >&2 || { log "arena-tagged is sound, but something was found"; ours=FOUND; }
+try_patients nb4 sl1 sl4 freelist-untagged freelist-sl
+"$signals" freelist-tagged 100000 >&2 || { log "freelist-tagged is sound, but something was found"; ours=FOUND; }
 try_mutants signals
 finish "$covered" "$patients_caught/$patients_tried" "$ours"

@@ -43,8 +43,8 @@ ours=clean covered='' lists=()
 
 # It takes minutes to find the overlaps of nb1 and nb4 here; the checks that choose their schedules find them in
 # seconds.
-try_patients arena-untagged
-for sound in $(printf '%s\n' sl1 sl4 arena-tagged arena-sl | share); do
+try_patients freelist-untagged
+for sound in $(printf '%s\n' sl1 sl4 freelist-tagged freelist-sl | share); do
     "$stress" $sound 3 >&2 || { log "$sound is sound, but something was found"; ours=FOUND; }
 done
 

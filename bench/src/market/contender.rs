@@ -254,23 +254,23 @@ pub const POOLS: &[Contender] = &[
     Contender {
         safe: false,
         ..pool(
-            "arena-untagged",
+            "freelist-untagged",
             "F. D'Agostino, 2022, lock_free::arena_allocator: an untagged free list, its links in an array, not beside the objects as there; UNSAFE",
             |slots, visit| visit(&<Untagged>::new(slots)),
         )
     },
     pool(
-        "arena-tagged",
+        "freelist-tagged",
         "F. D'Agostino, 2022, lock_free::arena_allocator, with a tag beside the head; its links in an array, not beside the objects as there",
         |slots, visit| visit(&<Tagged>::new(slots)),
     ),
     pool(
-        "arena-sl",
+        "freelist-sl",
         "F. D'Agostino, 2022, core::arena_allocator: a free list, a spin lock; its links in an array, not beside the objects as there",
         |slots, visit| visit(&<Locked>::new(slots)),
     ),
     pool(
-        "arena-mutex",
+        "freelist-mutex",
         "F. D'Agostino, 2022, core::arena_allocator, with std::mutex in place of its spin lock; its links in an array, not beside the objects as there",
         |slots, visit| visit(&Mutexed::new(slots)),
     ),

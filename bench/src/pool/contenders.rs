@@ -48,13 +48,13 @@ pub static CONTENDERS: &[Contender] = &[
     cached("mimalloc", |plan| plan.run(&native::Mimalloc)),
     Contender {
         safe: false,
-        ..contender("arena-untagged", |plan| {
+        ..contender("freelist-untagged", |plan| {
             plan.run(&Slots::new(plan, Untagged::<AtomicU64>::new))
         })
     },
-    contender("arena-tagged", |plan| plan.run(&Slots::new(plan, Tagged::<AtomicU64>::new))),
-    contender("arena-sl", |plan| plan.run(&Slots::new(plan, Locked::<AtomicU64>::new))),
-    contender("arena-mutex", |plan| plan.run(&Slots::new(plan, Mutexed::new))),
+    contender("freelist-tagged", |plan| plan.run(&Slots::new(plan, Tagged::<AtomicU64>::new))),
+    contender("freelist-sl", |plan| plan.run(&Slots::new(plan, Locked::<AtomicU64>::new))),
+    contender("freelist-mutex", |plan| plan.run(&Slots::new(plan, Mutexed::new))),
     #[cfg(feature = "suite")]
     contender("sharded-slab", |plan| plan.run(&crates::Sharded(sharded_slab::Slab::new()))),
     #[cfg(feature = "suite")]

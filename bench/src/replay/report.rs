@@ -12,12 +12,12 @@ use crate::verdict::{Rounds, Verdict};
 pub fn table(_: &Workload, rows: &[Row]) -> String {
     let mut lines = vec![title(&rows[0])];
     lines.extend(judgement(rows));
+    lines.extend(comparisons(rows));
     let same_table = |a: &Row, b: &Row| rows.len() <= SIDE_BY_SIDE || a.threads == b.threads;
     let groups = rows.chunk_by(same_table).flat_map(|rows| rows.chunks(SIDE_BY_SIDE));
     lines.extend(groups.map(|rows| LAYOUT.turned(&rows.iter().collect::<Vec<_>>()).to_string()));
     lines.extend(crowd_note(rows));
     lines.extend(violations(rows));
-    lines.extend(comparisons(rows));
     lines.push(clock(&rows[0]));
     lines.join("\n") + "\n"
 }
@@ -46,7 +46,7 @@ fn judgement(rows: &[Row]) -> Option<String> {
     };
     let operations = count(ops(&rows[0]));
     judged().all(|right| right).then(|| {
-        format!("{replays} of {operations} operations, judged by an owner map: no page was ever in two blocks.")
+        format!("{replays} of {operations} operations, judged by a map of who owns each page: none was ever in two blocks.")
     })
 }
 

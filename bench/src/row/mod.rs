@@ -116,6 +116,9 @@ fn name_of_today<'de, D: Deserializer<'de>>(name: D) -> Result<Name, D::Error> {
         "arena" | "arena-box" | "arena-pointer" | "arena-single" => {
             name.replacen("arena", "nbbs-pool", 1).into()
         }
+        "arena-untagged" | "arena-tagged" | "arena-sl" | "arena-mutex" => {
+            name.replacen("arena", "freelist", 1).into()
+        }
         _ => name,
     })
 }

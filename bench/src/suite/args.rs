@@ -79,12 +79,12 @@ pub struct Suite {
     #[arg(long, value_name = "N", value_parser = rounds)]
     pub rounds: Option<usize>,
 
-    /// Measures less of everything: `all` takes minutes instead of hours (the trees of the workshop need
+    /// Measures less of everything: `all` takes minutes instead of hours (rbtree-vec, rbtree-linked and bitmap-tree need
     /// minutes for one case of `frag` in 1 GiB). --record keeps every case as soon as it is measured
     #[arg(long)]
     pub quick: bool,
 
-    /// Also counts instructions, on one thread: those of an operation, and some 65 of the loop around it, which are the
+    /// Also counts instructions, on one thread: those of an operation, and those of the loop around it, which are the
     /// same for all allocators. Needs valgrind, and takes seconds for each row
     #[arg(long)]
     pub instructions: bool,

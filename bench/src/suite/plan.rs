@@ -245,7 +245,11 @@ fn roomy(name: &str, peak_bytes: u64) -> anyhow::Result<u64> {
     let units = (peak_bytes / UNIT_BYTES).saturating_mul(2).checked_next_power_of_two();
     let units = units.filter(|&units| units <= MAX_UNITS);
     units.with_context(|| {
-        format!("{name} holds {} at its peak: choose an --arena", bytes(peak_bytes))
+        format!(
+            "{name} holds {} at its peak, and an arena of more than {} has to be asked for: choose an --arena",
+            bytes(peak_bytes),
+            bytes(MAX_UNITS * UNIT_BYTES)
+        )
     })
 }
 

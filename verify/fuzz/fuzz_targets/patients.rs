@@ -23,8 +23,8 @@ fuzz_target!(|bytes: &[u8]| {
     match PATIENT.as_str() {
         "nb1" => judge(&race.plain(4), || Nb1::<Steered>::new(4, 2)),
         "nb4" => judge(&race.plain(32), || Nb4::<Steered>::new(32, 5)),
-        "arena-untagged" => judge(&race.plain(4), || Units(Untagged::<Steered>::new(4))),
-        "arena-tagged" => judge(&race.plain(4), || Units(Tagged::<Steered>::new(4))),
+        "freelist-untagged" => judge(&race.plain(4), || Units(Untagged::<Steered>::new(4))),
+        "freelist-tagged" => judge(&race.plain(4), || Units(Tagged::<Steered>::new(4))),
         other => panic!("no patient is called {other:?}"),
     }
 });

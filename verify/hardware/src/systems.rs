@@ -64,9 +64,9 @@ pub const SYSTEMS: &[System] = &[
     system!("nb4", false, nb4, Some(Symptom::Overlap), Some(Symptom::Overlap)),
     system!("sl1", false, sl1, Some(Symptom::Wait), None),
     system!("sl4", false, sl4, Some(Symptom::Wait), None),
-    system!("arena-untagged", true, untagged, Some(Symptom::Overlap), Some(Symptom::Overlap)),
-    system!("arena-tagged", true, tagged, None, None),
-    system!("arena-sl", true, locked, Some(Symptom::Wait), None),
+    system!("freelist-untagged", true, untagged, Some(Symptom::Overlap), Some(Symptom::Overlap)),
+    system!("freelist-tagged", true, tagged, None, None),
+    system!("freelist-sl", true, locked, Some(Symptom::Wait), None),
 ];
 
 /// Finds the system of that name.

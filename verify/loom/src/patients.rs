@@ -32,9 +32,9 @@ pub fn run() -> ExitCode {
     let caught = [
         try_one("nb1", true, NEIGHBOURS, || Nb1::<LoomWord>::new(4, 2)),
         try_one("nb4", true, NEIGHBOURS, || Nb4::<LoomWord>::new(32, 5)),
-        try_one("arena-untagged", false, SLOTS, || Units(Untagged::<LoomWord>::new(3))),
+        try_one("freelist-untagged", false, SLOTS, || Units(Untagged::<LoomWord>::new(3))),
     ];
-    let accused = try_one("arena-tagged", false, SLOTS, || Units(Tagged::<LoomWord>::new(3)));
+    let accused = try_one("freelist-tagged", false, SLOTS, || Units(Tagged::<LoomWord>::new(3)));
     let count = caught.iter().filter(|&&caught| caught).count();
     println!("patients {count}/{}", caught.len());
     if count == caught.len() && !accused { ExitCode::SUCCESS } else { ExitCode::from(1) }

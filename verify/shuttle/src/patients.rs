@@ -48,15 +48,15 @@ pub const PATIENTS: &[Patient] = &[
     patient!("nb4", OVERLAP, |lanes| neighbours(32, lanes), |n: u64| {
         Nb4::<Scheduled>::new(n, n.ilog2())
     }),
-    patient!("arena-untagged", OVERLAP, slots, |n: u64| Units(Untagged::<Scheduled>::new(n))),
+    patient!("freelist-untagged", OVERLAP, slots, |n: u64| Units(Untagged::<Scheduled>::new(n))),
     patient!("sl1", None, |lanes| neighbours(4, lanes), |n: u64| {
         Sl1::<Scheduled>::new(n, n.ilog2())
     }),
     patient!("sl4", None, |lanes| neighbours(32, lanes), |n: u64| {
         Sl4::<Scheduled>::new(n, n.ilog2())
     }),
-    patient!("arena-tagged", None, slots, |n: u64| Units(Tagged::<Scheduled>::new(n))),
-    patient!("arena-sl", None, slots, |n: u64| Units(Locked::<Scheduled>::new(n))),
+    patient!("freelist-tagged", None, slots, |n: u64| Units(Tagged::<Scheduled>::new(n))),
+    patient!("freelist-sl", None, slots, |n: u64| Units(Locked::<Scheduled>::new(n))),
     Patient {
         name: "nbbs",
         symptom: None,

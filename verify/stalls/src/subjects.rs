@@ -87,13 +87,13 @@ pub const PATIENTS: &[(Subject, &[Symptom])] = &[
         &[Symptom::Wait],
     ),
     (
-        subject("arena-untagged", &[8], Kind::Pool, |slots, visit| {
+        subject("freelist-untagged", &[8], Kind::Pool, |slots, visit| {
             visit(&Units(Untagged::<Stepped>::new(slots)));
         }),
         &[Symptom::Overlap],
     ),
     (
-        subject("arena-sl", &[8], Kind::Pool, |slots, visit| {
+        subject("freelist-sl", &[8], Kind::Pool, |slots, visit| {
             visit(&Units(Locked::<Stepped>::new(slots)))
         }),
         &[Symptom::Wait],
@@ -101,6 +101,6 @@ pub const PATIENTS: &[(Subject, &[Symptom])] = &[
 ];
 
 /// The sound systems that are not ours: a thread that stops takes a slot, and no more.
-pub const SOUND: &[Subject] = &[subject("arena-tagged", &[8], Kind::Pool, |slots, visit| {
+pub const SOUND: &[Subject] = &[subject("freelist-tagged", &[8], Kind::Pool, |slots, visit| {
     visit(&Units(Tagged::<Stepped>::new(slots)));
 })];
