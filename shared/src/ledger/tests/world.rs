@@ -12,7 +12,7 @@ use crate::ledger::{Fate, Ledger, Liveness, Recovery, Seat, TURN_STRIDE};
 use crate::slabs::class::Shape;
 use crate::slabs::{Cursors, HINTS, Memory, PIN_STRIDE, Slabs};
 
-pub const SEATS: usize = 4;
+pub const SEATS: usize = 6;
 
 /// A segment's words on the heap.
 pub struct World {

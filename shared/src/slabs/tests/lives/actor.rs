@@ -149,7 +149,8 @@ impl<'s> Actor<'s> {
     }
 
     fn alloc_block(&mut self) -> Result<(), Violation> {
-        let order = self.any(4) as u32;
+        // Some are larger than a word.
+        let order = if self.any(3) == 0 { 5 + self.any(2) } else { self.any(5) } as u32;
         if let Some(Ok(unit)) = self.stage.world.ledger().alloc(&self.seat, order) {
             let filled = Filled { unit, order, value: self.tag() };
             let block = filled.block();

@@ -1,5 +1,6 @@
-//! Everything at once: lanes that live one life after the other, in which they allocate slots of two classes and
-//! blocks, free, send, take, trim and recover, leave, or are killed at any step of any of it.
+//! Everything at once: lanes that live one life after the other, in which they come, allocate slots of two classes and
+//! blocks, free, send, take, trim and recover, and leave, or are killed at any step of any of it. The arenas have a word
+//! or several levels.
 
 mod actor;
 
@@ -17,6 +18,10 @@ use actor::Actor;
 /// How many lives each lane has, and what it does in one at most.
 const LIVES: u64 = 4;
 const ACTS: u32 = 8;
+
+/// Within how many steps a member may die as it comes, and as it leaves.
+const COMING: u64 = 45;
+const LEAVING: u64 = 40;
 
 /// Who holds in the owner map what is under way.
 const MAIL: usize = 60_000;
@@ -83,7 +88,16 @@ fn wrong(what: impl std::fmt::Debug) -> Violation {
 fn lives(stage: &Stage, lane: usize, seed: u64) -> Result<(), Violation> {
     let mut random = fastrand::Rng::with_seed(seed * 77 + lane as u64);
     for life in 0..LIVES {
-        let mut actor = Actor::new(stage, lane + 1, seed * 5 + life);
+        let come = || Actor::new(stage, lane + 1, seed * 5 + life);
+        let comes = if random.u8(..8) == 0 {
+            die_within(lane, random.u64(..COMING), come)
+        } else {
+            Some(come())
+        };
+        let Some(mut actor) = comes else {
+            stage.world.kill(lane + 1);
+            continue;
+        };
         for _ in 1..random.u32(1..ACTS) {
             actor.act()?;
             actor.check()?;
@@ -91,18 +105,26 @@ fn lives(stage: &Stage, lane: usize, seed: u64) -> Result<(), Violation> {
         let most = if random.bool() { 30 } else { 250 };
         let (step, dies) = (random.u64(0..most), random.bool());
         let ended = if dies { die_within(lane, step, || actor.act()) } else { Some(actor.act()) };
-        match ended {
-            Some(done) => done.map(|()| actor.leave())?,
-            None => stage.bury(&actor.seat),
+        let leaves = match ended {
+            Some(done) => {
+                done?;
+                let within = if random.u8(..4) == 0 { LEAVING } else { u64::MAX };
+                die_within(lane, random.u64(..within), || actor.leave())
+            }
+            None => None,
+        };
+        if leaves.is_none() {
+            stage.bury(&actor.seat);
         }
     }
     Ok(())
 }
 
 fn run(seed: u64) -> Result<(), Violation> {
-    let units = [8, 16, 32][seed as usize % 3];
+    let units = [8, 32, 33, 64, 96, 560][seed as usize % 6];
     let stage = &Stage::new(units);
-    let bodies = (0..3).map(|lane| {
+    let lanes = 3 + seed as usize / 6 % 3;
+    let bodies = (0..lanes).map(|lane| {
         let body: Body<'_> = Box::new(move || lives(stage, lane, seed));
         body
     });
@@ -113,6 +135,11 @@ fn run(seed: u64) -> Result<(), Violation> {
         last.recover()?;
         last.give_all_back()?;
     }
+    let dead = stage.world.ledger().count_dead(&last.seat, &stage.world);
+    if dead != 0 {
+        return Err(wrong(("members are left", dead)));
+    }
+    stage.world.ledger().buddy.audit().map_err(wrong)?;
     let free = stage.world.ledger().buddy.count_free();
     if free != units {
         return Err(wrong(("units are lost", free, units)));
