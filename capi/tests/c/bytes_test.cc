@@ -58,9 +58,12 @@ TEST_F(Bytes, WhatCannotBeHadIsRefused) {
     const void *third = base + 128;
     char address_of_third[20];
     std::snprintf(address_of_third, sizeof address_of_third, "%p", third);
+    const std::string refusal = std::string("unit 2 is not allocated: address ") + address_of_third;
     for (size_t bytes : {0, 64}) {
-        expect_refusal(NBBS_CODE_NOT_ALLOCATED, std::string("unit 2 is not allocated: address ") + address_of_third,
+        expect_refusal(NBBS_CODE_NOT_ALLOCATED, refusal,
                        [&](nbbs_error *e) { return nbbs_free_bytes(arena, base + 128, bytes, e); });
+        expect_refusal(NBBS_CODE_NOT_ALLOCATED, refusal,
+                       [&](nbbs_error *e) { return nbbs_resize_bytes(arena, base + 128, bytes, e); });
     }
     char *place = alloc(640, 1);
     EXPECT_EQ(nbbs_free_bytes(arena, place, 64, nullptr), NBBS_CODE_WRONG_LENGTH);

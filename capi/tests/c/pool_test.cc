@@ -246,6 +246,8 @@ TEST(Pool, WhatCannotBeOneIsRefused) {
     config = config_of(SIZE_MAX / 100, 1, 1000);
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_SIZE);
     EXPECT_EQ(nbbs_pool_create_in(&config, memory, SIZE_MAX, &pool, nullptr), NBBS_CODE_SIZE);
+    config = config_of(8, 8, 10);
+    EXPECT_EQ(nbbs_pool_create_in(&config, memory, SIZE_MAX, &pool, nullptr), NBBS_CODE_SIZE);
     config = config_of(8, 3, 10);
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_ALIGNMENT);
     config = config_of(8, 8, 10);

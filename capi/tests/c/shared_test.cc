@@ -333,6 +333,9 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     expect_refusal(NBBS_CODE_TOO_LONG, "an array of 250: it takes at most 249", [&](nbbs_error *refused) {
         return nbbs_shared_create_memfd(std::string(250, 'n').c_str(), &kGeometry, &segment, refused);
     });
+    // Bytes of any text.
+    EXPECT_EQ(nbbs_shared_create_memfd(std::string(249, '\xff').c_str(), &kGeometry, &segment, nullptr), NBBS_CODE_OK);
+    nbbs_shared_detach(segment);
     expect_refusal(NBBS_CODE_NO_SEGMENT, "the file is no segment",
                    [&](nbbs_error *refused) { return nbbs_shared_attach("/bin/sh", &segment, refused); });
     expect_refusal(NBBS_CODE_SYSTEM, "the system refused: errno 2",
