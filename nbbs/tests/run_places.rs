@@ -160,3 +160,39 @@ fn beside_changes_elsewhere_while_merges_wait() {
         beside(&all, &Request::units(127), &[step, again], &[frees, frees_another]);
     }
 }
+
+/// Merges wait where the run is to be, and wait again at each step of the search in turn: two lanes have allocated a unit
+/// in one of its words each, and freed it. At every access of the search all of the units are free.
+#[test]
+fn beside_merges_that_begin_to_wait() {
+    let acts = |buddy: &Buddy<'_, Steered>| {
+        let Ok(one) = buddy.on(1).alloc(0) else { return };
+        // So that the other's is in the other word.
+        let rest = buddy.on(3).alloc_at((one & !31) + u64::from(one & 31 == 0), 31);
+        let other = buddy.on(2).alloc(0);
+        // Each lane leaves the word at its cursor split.
+        for (lane, unit) in [(3, rest.ok()), (1, Some(one)), (2, other.ok())] {
+            unit.into_iter().for_each(|unit| _ = buddy.on(lane).free(unit).unwrap());
+        }
+    };
+    for (units, order, all) in [(63, 0, 4096), (64, 5, 4096), (63, 0, 8192), (64, 0, 16384)] {
+        for (step, waits) in (0..60).flat_map(|step| [(step, false), (step, true)]) {
+            let arena = Rc::new(Arena::<Steered>::new(all));
+            let buddy = arena.buddy();
+            buddy.on(0).alloc_at(64, all - 64).unwrap();
+            if waits {
+                acts(&buddy);
+            }
+            let (others, count) = (Rc::clone(&arena), Cell::new(0));
+            let hook = move || {
+                if count.replace(count.get() + 1) == step {
+                    steer(|| {}, || acts(&others.buddy()));
+                }
+            };
+            let request = within(units, all, false).aligned(order);
+            let found = steer(hook, || buddy.on(0).request(request));
+            assert!(found.is_ok(), "{units} units of {all}, step {step}: {found:?}");
+            buddy.audit().unwrap();
+        }
+    }
+}

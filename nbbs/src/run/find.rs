@@ -180,17 +180,13 @@ impl<W: Word> Runs<'_, W> {
 
     #[inline(always)]
     fn next_place_below(self, level: usize, idx: u64, search: &mut Search) -> Option<u64> {
-        if level > 0 && level <= W::SHAPE.level_of(search.order) {
-            // Free blocks that wait for a merge do not lie side by side in the word. Each failure is somebody else's
-            // completed change.
-            while !self.tree().settle(level, idx) {}
-        }
         let slot_order = W::SHAPE.slot_order(level);
-        let word = self.tree().read(level, idx);
-        let codes = word::codes(level, word);
         if search.order >= slot_order {
+            let codes = self.settled_codes(level, idx);
             return self.next_in_word(level, idx, codes, search);
         }
+        let word = self.tree().read(level, idx);
+        let codes = word::codes(level, word);
         let need = u64::from(search.order) + 1;
         let promises = word::bound(word) >= need;
         let promising = if promises { word::split_slots(codes) } else { 0 };
@@ -201,21 +197,25 @@ impl<W: Word> Runs<'_, W> {
         for slot in search.slots_in_order(slots) {
             let first = W::SHAPE.first_unit(level, idx, slot);
             let units = first..first + (1 << slot_order);
+            let is_free = word::code(codes, slot) == word::FREE;
             if !search.meets(&units) {
-                is_misled = false;
+                // The bound is about split slots, and this one may be what it promises.
+                is_misled &= is_free;
                 continue;
             }
-            let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));
-            let place = if word::code(codes, slot) == word::FREE {
+            let place = if is_free {
                 self.next_in_piece(Piece { units, below: (level, idx) }, search)
-            } else if !below.offers(slot, word, need) {
-                continue;
-            } else if level == 1 {
-                is_misled = false;
-                self.next_in_word(0, child, word, search)
             } else {
+                let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));
+                if !below.offers(slot, word, need) {
+                    continue;
+                }
                 is_misled = false;
-                self.next_place(level - 1, child, search)
+                if level == 1 {
+                    self.next_in_word(0, child, word, search)
+                } else {
+                    self.next_place(level - 1, child, search)
+                }
             };
             if place.is_some() {
                 return place;
@@ -227,6 +227,36 @@ impl<W: Word> Runs<'_, W> {
             self.tree().tighten(level, idx);
         }
         None
+    }
+
+    /// Returns the codes of a word in which free blocks lie side by side: none of them waits for a merge. What waits
+    /// still, or again, as others go on, is judged by the words below.
+    fn settled_codes(self, level: usize, idx: u64) -> u64 {
+        let read = || self.tree().read(level, idx);
+        let waits = |word| level > 0 && word::bound(word) == word::UNSETTLED;
+        let mut word = read();
+        if waits(word) {
+            self.tree().settle(level, idx);
+            word = read();
+        }
+        let codes = word::codes(level, word);
+        if waits(word) { self.as_merged(level, idx, codes) } else { codes }
+    }
+
+    /// Returns the codes of an inner word with those slots free below which all is.
+    #[cold]
+    fn as_merged(self, level: usize, idx: u64, mut codes: u64) -> u64 {
+        for slot in word::from_slot(self.tree().split_slots(level, idx, codes), 0) {
+            let (level, idx) = (level - 1, W::SHAPE.child(idx, slot));
+            let mut below = word::codes(level, self.tree().read(level, idx));
+            if level > 0 && below != 0 {
+                below = self.as_merged(level, idx, below);
+            }
+            if below == 0 {
+                codes &= !(word::SPLIT << (2 * slot));
+            }
+        }
+        codes
     }
 
     /// Finds the next place in or around the free blocks of a word with `codes`, each of one slot or more.
