@@ -126,22 +126,6 @@ fn a_search_for_a_run_makes_the_bounds_true() {
     });
 }
 
-/// Also where a part of the top word, and of the last word of each level, lies beyond the arena.
-#[test]
-fn bounds_at_the_end_of_the_arena_are_made_true() {
-    for units in [(1_u64 << 18) - 600, (1 << 17) - 1] {
-        let arena = Arena::<Steered>::new(units);
-        let buddy = arena.buddy();
-        let last = units & !31;
-        buddy.on(0).alloc_at(last, units - last).unwrap();
-        hold_halves(&buddy, 2);
-        let limit = OF_A_WORD * tree_words(units) + BESIDES;
-        (0..LEVELS).for_each(|_| refuse_run(&buddy, Request::units(7), limit));
-        refuse_run(&buddy, Request::units(7), SETTLED);
-        buddy.audit().unwrap();
-    }
-}
-
 /// Free pieces that are too small for a run are passed over at the cost of a look at their words and at those beside,
 /// also if they reach from one word into the next, or to one that somebody holds.
 #[test]

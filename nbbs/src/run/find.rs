@@ -199,8 +199,7 @@ impl<W: Word> Runs<'_, W> {
             let units = first..first + (1 << slot_order);
             let is_free = word::code(codes, slot) == word::FREE;
             if !search.meets(&units) {
-                // The bound is about split slots, and this one may be what it promises.
-                is_misled &= is_free;
+                is_misled = false;
                 continue;
             }
             let place = if is_free {
