@@ -76,7 +76,7 @@ pub(crate) fn check_bytes(memory: *const c_void, bytes: usize) -> Result<(), Err
     Ok(())
 }
 
-/// The words of `bytes` bytes at `memory`, at least `least`. The caller's, from now on ours.
+/// The words of `bytes` bytes at `memory`, at least `least` words.
 ///
 /// # Safety
 /// If the pointer is neither null nor misaligned, so many bytes are there, and used as atomic words only.
@@ -87,8 +87,8 @@ pub(crate) unsafe fn words(
     argument: u64,
 ) -> Result<&'static [AtomicU64], Error> {
     let words = checked(memory.cast::<AtomicU64>(), argument)?;
-    if bytes < least {
-        return Err(Error::of(Code::TooShort, bytes as u64, least as u64));
+    if bytes / 8 < least {
+        return Err(Error::of(Code::TooShort, bytes as u64, 8 * least as u64));
     }
     check_bytes(memory, bytes)?;
     // SAFETY: that many words are there, as the caller promises, and all bytes are valid words.

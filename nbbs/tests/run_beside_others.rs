@@ -5,35 +5,22 @@ use std::cell::{Cell, RefCell};
 use std::ops::Range;
 use std::rc::Rc;
 
-use nbbs::sync::{Ordering, Word};
+use nbbs::sync::Word;
 use nbbs::{Buddy, Request, Shape};
 use testkit::depth;
+use testkit::hooked::{Hook, Hooked};
 use testkit::program::Arena;
-use testkit::steered::{Steered, steer};
+use testkit::steered::{Steering, steer};
 
-/// Steered words of a shape.
+/// The hook of steered words of a shape.
 #[derive(Debug, Default)]
-struct Shaped<const LEAF: u32, const FAN: u32>(Steered);
+struct InShape<const LEAF: u32, const FAN: u32>;
 
-impl<const LEAF: u32, const FAN: u32> Word for Shaped<LEAF, FAN> {
+impl<const LEAF: u32, const FAN: u32> Hook for InShape<LEAF, FAN> {
     const SHAPE: Shape = Shape::new(LEAF, FAN, if LEAF == 5 { 10 } else { 3 });
 
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, success, failure)
+    fn before_access() {
+        Steering::before_access();
     }
 }
 
@@ -104,7 +91,7 @@ fn requests<const LEAF: u32, const FAN: u32>(seeds: Range<u64>, most: u64) -> u6
     for seed in seeds {
         let mut random = fastrand::Rng::with_seed(seed);
         let all = random.u64(1..=most);
-        let arena = Rc::new(Arena::<Shaped<LEAF, FAN>>::new(all));
+        let arena = Rc::new(Arena::<Hooked<InShape<LEAF, FAN>>>::new(all));
         let others = Rc::new(RefCell::new(Others::new(seed, all)));
         for _ in 0..12 {
             for _ in 0..random.u32(..6) {

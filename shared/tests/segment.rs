@@ -197,9 +197,9 @@ proptest! {
         if let Ok(segment) = Segment::attach(&place.0) {
             prop_assert_eq!(segment.geometry(), GEOMETRY);
             // Whatever stands there is found inside the segment, or refused.
-            if let Some(root) = segment.root::<u64>().load(Ordering::Acquire) {
-                _ = segment.at(root);
-            }
+            let root = segment.root::<u64>().load(Ordering::Acquire);
+            let at = root.and_then(|root| segment.at(root).ok());
+            prop_assert!(at.is_none_or(|at| segment.offset_at(at.as_ptr()) == root));
             prop_assert!(segment.join().is_ok());
         }
     }

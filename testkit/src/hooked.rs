@@ -3,10 +3,14 @@
 use core::fmt;
 use core::marker::PhantomData;
 
+use nbbs::Shape;
 use nbbs::sync::{AtomicU64, Ordering, Word};
 
 /// The hook that a checker runs before every access to a word.
 pub trait Hook: fmt::Debug + Default {
+    /// The shape of the words.
+    const SHAPE: Shape = Shape::STANDARD;
+
     /// Called before each access, unless one of the next three methods is implemented.
     fn before_access();
 
@@ -74,6 +78,8 @@ impl<H> Hooked<H> {
 }
 
 impl<H: Hook> Word for Hooked<H> {
+    const SHAPE: Shape = H::SHAPE;
+
     fn load(&self, order: Ordering) -> u64 {
         H::before_load(self.address());
         self.0.load(order)

@@ -40,7 +40,7 @@ pub unsafe extern "C" fn nbbs_set_lanes(
 ) -> Code {
     let given = |handle: Handle| {
         // SAFETY: the caller's promise about pointers.
-        let words = unsafe { pointer::words(memory, bytes, nbbs_lane_bytes(1), 2) }?;
+        let words = unsafe { pointer::words(memory, bytes, lane_words(1), 2) }?;
         Ok(Handle { caches: handle.caches.with_lanes(words)?, ..handle })
     };
     // SAFETY: the caller's promise about pointers.

@@ -146,7 +146,7 @@ unsafe fn open(
             needed => needed,
         };
         // SAFETY: by the contract.
-        let words = unsafe { pointer::words(metadata, bytes, 8 * needed, 2) }?;
+        let words = unsafe { pointer::words(metadata, bytes, needed, 2) }?;
         let handle = Handle::new(make(words)?);
         // SAFETY: memory for an Arena, which is no smaller than a Handle.
         unsafe { arena.cast::<Handle>().write(handle) };

@@ -178,7 +178,7 @@ unsafe fn give(
 ) -> Code {
     let change = |handle: Handle| {
         // SAFETY: by the contract.
-        let words = unsafe { pointer::words(memory, bytes, nbbs_cache_bytes(1), 2) }?;
+        let words = unsafe { pointer::words(memory, bytes, cache_words(1), 2) }?;
         // SAFETY: by the contract.
         let caps = unsafe { CacheConfig::at(config) }?;
         prepare(words);

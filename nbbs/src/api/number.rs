@@ -103,10 +103,8 @@ mod tests {
 
     #[test]
     fn lanes_of_a_process_follow_each_other() {
-        let first = first_lane(super::process());
         let lanes: std::vec::Vec<usize> = (0..20).map(|_| next_lane()).collect();
         // Other tests may draw some in between.
-        assert!(lanes.is_sorted_by(|one, next| one < next), "{lanes:?}");
-        assert!(lanes[0] >= first && lanes[19] - first < 10_000, "{first}, {lanes:?}");
+        assert!(lanes.is_sorted() && lanes[19] - lanes[0] < 40, "{lanes:?}");
     }
 }

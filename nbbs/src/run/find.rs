@@ -117,12 +117,11 @@ impl Search {
         self.range.start.max(from)..self.range.end.min(block + self.wanted.units)
     }
 
-    /// Returns where the run can begin in the units around a block, `free` of which are free, as far as the block's
+    /// Returns where the run can begin in the units around a block, `free` of which are free, within the block's
     /// [reach](Self::reach). If nowhere, the search goes on behind.
-    fn judge(&mut self, block: u64, free: Range<u64>) -> Option<u64> {
+    fn judge(&mut self, block: u64, reach: &Range<u64>, free: Range<u64>) -> Option<u64> {
         let place = self.wanted.fit(free.clone());
         if place.is_none() {
-            let reach = self.reach(block);
             self.rest = self.wanted.beyond(self.rest.clone(), block);
             // Nothing fits between two units in use, so what lies there need not be looked at again.
             if self.wanted.top_down {
@@ -283,8 +282,9 @@ impl<W: Word> Runs<'_, W> {
     fn next_in_piece(self, piece: Piece, search: &mut Search) -> Option<u64> {
         while let Some(block) = search.block_in(&piece.units) {
             let place = search.place_in_block(block).or_else(|| {
-                let free = self.free_around(&piece, search.reach(block));
-                search.judge(block, free)
+                let reach = search.reach(block);
+                let free = self.free_around(&piece, &reach);
+                search.judge(block, &reach, free)
             });
             if place.is_some() {
                 return place;
@@ -294,7 +294,7 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Returns the free units around a piece in `range`. What ends inside a leaf word ends beside a unit in use.
-    fn free_around(self, piece: &Piece, range: Range<u64>) -> Range<u64> {
+    fn free_around(self, piece: &Piece, range: &Range<u64>) -> Range<u64> {
         let Range { mut start, mut end } = piece.units;
         let is_open = |unit| W::SHAPE.locate(0, unit).1 == 0;
         let spot = |unit| self.tree().spot_near(piece.below.0, piece.below.1, unit);

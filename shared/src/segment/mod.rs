@@ -398,7 +398,7 @@ impl Segment {
     #[inline]
     pub(crate) fn index_of(&self, offset: u64) -> Result<u64, OffsetError> {
         let align = self.geometry().unit_bytes;
-        // Also in the last unit, behind whose beginning there is less than a unit.
+        // By its first byte: behind an offset inside the last unit there is less than a unit.
         let within = self.within(offset).map_err(|_| self.outside(offset, align))?;
         if within & (align - 1) == 0 {
             Ok(within >> self.layout().unit_log2())
