@@ -43,8 +43,8 @@ pub(crate) const AFTER_FENCE: Ordering = if FENCED { Ordering::Acquire } else { 
 pub(crate) const ACQUIRE_BY_FENCE: Ordering =
     if FENCED { Ordering::Relaxed } else { Ordering::Acquire };
 
-/// The ordering of a read that follows a write of another word, with a fence between them, and another between this
-/// read and everything that follows from it.
+/// The ordering of a read that follows a write of another word, with a fence between them, and that need not acquire: a
+/// fence comes before everything that follows from it, or what is read has been acquired before.
 pub(crate) const BETWEEN_FENCES: Ordering =
     if FENCED { Ordering::Relaxed } else { Ordering::SeqCst };
 

@@ -41,18 +41,19 @@ fn hold_halves(buddy: &Buddy<'_, Steered>, order: u32) {
     // In leaf words, one run for each: the fewest claims for the most bounds.
     let size = 1_u64 << order.max(5);
     let free = 1_u64 << (order - 1);
-    for block in 0..buddy.units() / size {
+    let blocks = buddy.units() / size;
+    for block in 0..blocks {
         buddy.on(0).alloc_at(block * size + free, size - free).unwrap();
     }
+    _ = buddy.on(0).alloc_at(blocks * size, buddy.units() % size);
 }
 
 /// Calls `visit` for each order of arenas of several sizes: with an empty arena, the order, and the most accesses of the
 /// first refusal.
 fn for_each_order(mut visit: impl FnMut(&Buddy<'_, Steered>, u32, u64)) {
-    for log2 in [12, 14, 18] {
-        let units = 1 << log2;
+    for units in [1 << 12, 1 << 14, 1 << 18, (1 << 12) + 1, 10_000, (1 << 18) - 1000] {
         let limit = OF_A_WORD * tree_words(units) + BESIDES;
-        for order in 1..=log2 {
+        for order in 1..=units.ilog2() {
             visit(&Arena::<Steered>::new(units).buddy(), order, limit);
         }
     }

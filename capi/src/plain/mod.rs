@@ -120,6 +120,7 @@ pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
     let Some(made) = possible.then(|| Plain::make(base, size, settings)).flatten() else {
         return 1;
     };
+    // Acquire: pairs with the Release of the `nb_init` before, whose `Plain` is read here.
     let before = PLAIN.swap(made.as_ptr(), Ordering::AcqRel);
     if let Some(before) = NonNull::new(before) {
         // SAFETY: nobody is using it: see above. Both are plain values, read before their memory goes.

@@ -155,8 +155,12 @@ impl<'b, W: Word> Lane<'b, W> {
     }
 
     /// Allocates blocks of `order` into `blocks`, at least one, and as many as lie together. Returns how many.
-    pub(crate) fn alloc_near(&self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
-        self.runs.blocks.alloc_near(order, blocks)
+    pub(crate) fn alloc_in_one_word(
+        &self,
+        order: u32,
+        blocks: &mut [u64],
+    ) -> Result<usize, AllocError> {
+        self.runs.blocks.alloc_in_one_word(order, blocks)
     }
 
     /// Frees blocks of `order`.

@@ -44,7 +44,7 @@ impl<W: Word> Buddy<'_, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn len_of(&self, index: u64) -> Result<u64, FreeError> {
-        self.on(0).runs.held(index).map(|run| run.units())
+        self.on(0).runs.run_at(index).map(|run| run.units())
     }
 
     /// Returns whether every unit of `range` is free.

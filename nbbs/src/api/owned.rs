@@ -67,7 +67,7 @@ impl<'b, W: Word> Block<'b, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn from_index(lane: Lane<'b, W>, index: u64) -> Result<Self, FreeError> {
-        lane.runs.held(index).map(|_| Self { lane, index })
+        lane.runs.run_at(index).map(|_| Self { lane, index })
     }
 
     /// Returns the units of the block, or an empty range if it has been freed by its index.
@@ -83,7 +83,7 @@ impl<'b, W: Word> Block<'b, W> {
     /// ```
     #[must_use]
     pub fn units(&self) -> Range<u64> {
-        let len = self.lane.runs.held(self.index).map_or(0, |run| run.units());
+        let len = self.lane.runs.run_at(self.index).map_or(0, |run| run.units());
         self.index..self.index + len
     }
 

@@ -45,9 +45,8 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Claims the block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it, or,
-    /// in a leaf word, the block behind what it last claimed here, if that block has this order and seems free. This is
-    /// the common case, and the memory may still be in the cache. Returns its word and its index.
+    /// Claims the block that was noted as the [next that may fit](crate::lane::Notes::next_fit), if it has this order and
+    /// seems free. This is the common case, and the memory may still be in the cache. Returns its word and its index.
     #[inline(always)]
     fn claim_again<const LEAF: bool>(self, order: u32) -> Option<(u64, u64)> {
         let (level, log2) = level_and_log2::<LEAF, W>(order);

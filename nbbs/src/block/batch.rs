@@ -29,7 +29,7 @@ impl<W: Word> Blocks<'_, W> {
     }
 
     /// Allocates as many blocks of `order` as one word has and `blocks` has room for, and returns how many.
-    pub fn alloc_near(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
+    pub fn alloc_in_one_word(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
         self.check_order(order)?;
         let claimed = self.claim_some(self.lane.cursor(order), order, blocks);
         claimed.map(|(_, got)| got).ok_or(AllocError::Exhausted { units: 1 << order })

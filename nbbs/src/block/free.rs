@@ -21,7 +21,7 @@ impl<W: Word> Blocks<'_, W> {
         match self.lane.way_down(W::SHAPE.locate(0, index).0) {
             WayDown::Split => {
                 if let Some(order) = self.order_in_leaf(index)
-                    && self.clear_near::<true, false>(index, order)
+                    && self.clear_quickly::<true, false>(index, order)
                 {
                     return Ok(order);
                 }
@@ -37,7 +37,7 @@ impl<W: Word> Blocks<'_, W> {
     fn free_elsewhere(self, index: u64) -> Result<u32, FreeError> {
         if self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)
             && let Some(order) = self.order_in_leaf(index)
-            && self.clear_near::<true, true>(index, order)
+            && self.clear_quickly::<true, true>(index, order)
         {
             return Ok(order);
         }
@@ -126,9 +126,9 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     fn clear(self, index: u64, order: u32) -> bool {
         if order < W::SHAPE.word_order(0) {
-            self.clear_near::<true, false>(index, order)
+            self.clear_quickly::<true, false>(index, order)
         } else {
-            self.clear_near::<false, false>(index, order)
+            self.clear_quickly::<false, false>(index, order)
         }
     }
 
@@ -136,7 +136,7 @@ impl<W: Word> Blocks<'_, W> {
     /// in an allocation, the rest is left to a tail call. `LEAF`: the block is one of a leaf word. `SURVEYED`: the lane
     /// had not freed there, and has just looked at the words above.
     #[inline]
-    fn clear_near<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
+    fn clear_quickly<const LEAF: bool, const SURVEYED: bool>(self, index: u64, order: u32) -> bool {
         let (level, log2) = level_and_log2::<LEAF, W>(order);
         let (idx, slot) = W::SHAPE.locate(level, index);
         let place = self.geometry().place(level, idx);

@@ -83,7 +83,7 @@ impl Search {
     }
 
     /// Goes on behind the word at which it stands: from the lowest word above both.
-    fn pass<W: Word>(&mut self, geometry: &Geometry<W>) {
+    fn skip<W: Word>(&mut self, geometry: &Geometry<W>) {
         self.from = self.behind(geometry);
         while self.at < geometry.top() {
             (self.at, self.idx) = (self.at + 1, W::SHAPE.parent(self.idx).0);
@@ -181,13 +181,18 @@ impl<W: Word> Blocks<'_, W> {
         let slot = if search.goes_in_turn() {
             self.choose_in_turn(search)
         } else {
-            self.choose(at, idx, search.ask(), near::<W>(self.lane.number(), level, from, at, idx))
+            self.choose(
+                at,
+                idx,
+                search.ask(),
+                first_slot::<W>(self.lane.number(), level, from, at, idx),
+            )
         };
         if let Some(slot) = slot {
             (search.at, search.idx) = (at - 1, W::SHAPE.child(idx, slot));
         } else if search.goes_in_turn() && from > W::SHAPE.first_below(at - level, idx) {
             // What is left lies in front: after everything behind.
-            search.pass(self.geometry());
+            search.skip(self.geometry());
         } else {
             self.tighten_if_misled(at, idx, search.ask());
             return false;
@@ -216,7 +221,7 @@ impl<W: Word> Blocks<'_, W> {
             // So that it does not take the slot for an empty one again.
             self.tree().split_over(at, idx);
             if search.goes_in_turn() {
-                search.pass(self.geometry());
+                search.skip(self.geometry());
             } else if at == level + 1 && !search.has_restarted {
                 // The words beside it are full, too: first fit, from home.
                 search.from = self.lane.home(level);
@@ -368,7 +373,7 @@ impl<W: Word> Blocks<'_, W> {
 
 /// Returns the slot at which to begin in word `idx` of level `at`, in a search for a word of `level`. On the way to
 /// word `from` it is the slot of that way; in any other word, neighbouring lanes begin on different cache lines.
-fn near<W: Word>(lane: usize, level: usize, from: u64, at: usize, idx: u64) -> u32 {
+fn first_slot<W: Word>(lane: usize, level: usize, from: u64, at: usize, idx: u64) -> u32 {
     match W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1)) {
         (on_the_way, slot) if on_the_way == idx => slot,
         _ => (lane as u32).reverse_bits() >> (32 - W::SHAPE.slots_log2(at)),

@@ -86,7 +86,7 @@ impl<W: Word> Front<'_, W> {
     fn refill(&self, stacks: &mut impl Stacks, class: usize) -> Result<u64, AllocError> {
         let mut blocks = [0; BATCH];
         let half = &mut blocks[..self.caps.half(class)];
-        let got = self.lane.alloc_near(self.caps.order(class), half)?;
+        let got = self.lane.alloc_in_one_word(self.caps.order(class), half)?;
         // The lowest ends up on top.
         for (count, &block) in (0..).zip(half[1..got].iter().rev()) {
             stacks.push(class, count, block);

@@ -96,8 +96,9 @@ impl<'a, W: Word> Notes<'a, W> {
         (if is_last { self.left() } else { word.load() }, is_last)
     }
 
-    /// Returns the block of `order` that was noted with the word changed last, and what that word was left to hold.
-    /// `LEAF`: the block is one of a leaf word.
+    /// Returns the block of `order` that was noted with the word changed last, and what that word was left to hold: the
+    /// block that the lane freed last, or the buddy of what it last claimed at its cursor or beside it, or, in a leaf
+    /// word, the block behind what it last claimed so. `LEAF`: the block is one of a leaf word.
     #[inline(always)]
     pub fn next_fit<const LEAF: bool>(self, order: u32) -> Option<(Fit, u64)> {
         let changed = self.changed();

@@ -64,7 +64,7 @@ impl<W: Word> Look<'_, W> {
     /// Reports the pieces of a word and of the words below its split slots.
     fn walk_word(self, level: usize, idx: u64, visitor: &mut Visitor<impl FnMut(Piece)>) {
         let word = self.0.read(level, idx);
-        let codes = self.resolved(level, idx, word);
+        let codes = self.0.merged_codes(level, idx, word);
         let whole = self.0.geometry.whole_slots(level, idx);
         let free = self.0.free_slots(level, idx, codes);
         let first = idx << W::SHAPE.slots_log2(level);
@@ -105,21 +105,6 @@ impl<W: Word> Look<'_, W> {
         if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
             self.walk_word(level - 1, first | u64::from(slot), visitor);
         }
-    }
-
-    /// Returns the codes of a word, with waiting merges counted as made.
-    fn resolved(self, level: usize, idx: u64, word: u64) -> u64 {
-        let mut codes = word::codes(level, word);
-        if level > 0 && word::bound(word) == word::UNSETTLED {
-            for slot in word::from_slot(self.0.split_slots(level, idx, codes), 0) {
-                let below = W::SHAPE.child(idx, slot);
-                let found = self.0.read(level - 1, below);
-                if self.resolved(level - 1, below, found) == 0 {
-                    codes &= !(word::SPLIT << (2 * slot));
-                }
-            }
-        }
-        codes
     }
 }
 

@@ -21,7 +21,7 @@ impl<W: Word> Runs<'_, W> {
             return Ok(index);
         }
         let index =
-            if units < W::SHAPE.leaf_units() { self.claim_near(units as u32) } else { None };
+            if units < W::SHAPE.leaf_units() { self.claim_at_cursor(units as u32) } else { None };
         index.or_else(|| self.claim_anywhere(units, order)).ok_or(RequestError::Exhausted { units })
     }
 
@@ -85,7 +85,7 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Claims a run in the leaf word at the lane's cursor.
-    fn claim_near(self, units: u32) -> Option<u64> {
+    fn claim_at_cursor(self, units: u32) -> Option<u64> {
         let leaf = self.lane().cursor(leaf_order::<W>(units.into()));
         let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
         let claimed = self.tree().fill(0, leaf, |codes| {

@@ -77,9 +77,12 @@ struct Piece {
 }
 
 impl Search {
-    /// Returns whether some of `units` are still to be looked at.
-    fn meets(&self, units: &Range<u64>) -> bool {
-        units.start < self.rest.end && units.end > self.rest.start
+    /// Returns the slots of `2^order` units of the word at `first` of which some units are still to be looked at, by
+    /// their low bits.
+    fn slots_ahead(&self, first: u64, order: u32) -> u64 {
+        let slots_to =
+            |unit: u64| word::first_slots((unit.saturating_sub(first) >> order).min(32) as u32);
+        slots_to(self.rest.end + ((1 << order) - 1)) & !slots_to(self.rest.start)
     }
 
     /// Iterates over the slots of a set, given by their low bits, from the end where the search begins.
@@ -137,7 +140,7 @@ impl Search {
 
     /// Goes on behind the first place, or the last, at `place`, which could not be claimed. The next place, perhaps at
     /// the same block, does not have the unit that was in the way, if that is known.
-    fn pass(&mut self, place: u64, in_the_way: Option<u64>) {
+    fn skip(&mut self, place: u64, in_the_way: Option<u64>) {
         if self.wanted.top_down {
             self.range.end = in_the_way.unwrap_or(place + self.wanted.units - 1);
         } else {
@@ -163,7 +166,7 @@ impl<W: Word> Runs<'_, W> {
             if unit.is_none() {
                 self.blocks.split_over_all(place);
             }
-            search.pass(place, unit);
+            search.skip(place, unit);
         }
     }
 
@@ -189,19 +192,16 @@ impl<W: Word> Runs<'_, W> {
         let need = u64::from(search.order) + 1;
         let promises = word::bound(word) >= need;
         let promising = if promises { word::split_slots(codes) } else { 0 };
-        let slots =
-            (word::free_slots(codes) | promising) & word::first_slots(W::SHAPE.slots(level));
+        let inside = word::first_slots(self.geometry().slots(level, idx));
+        let slots = (word::free_slots(codes) | promising) & inside;
         let below = self.tree().below(level, idx);
-        let mut is_misled = promises;
-        for slot in search.slots_in_order(slots) {
-            let first = W::SHAPE.first_unit(level, idx, slot);
-            let units = first..first + (1 << slot_order);
-            let is_free = word::code(codes, slot) == word::FREE;
-            if !search.meets(&units) {
-                is_misled = false;
-                continue;
-            }
-            let place = if is_free {
+        let first = W::SHAPE.first_unit(level, idx, 0);
+        let ahead = slots & search.slots_ahead(first, slot_order);
+        let mut is_misled = promises && ahead == slots;
+        for slot in search.slots_in_order(ahead) {
+            let place = if word::code(codes, slot) == word::FREE {
+                let first = first + (u64::from(slot) << slot_order);
+                let units = first..first + (1 << slot_order);
                 self.next_in_piece(Piece { units, below: (level, idx) }, search)
             } else {
                 let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));
@@ -230,31 +230,12 @@ impl<W: Word> Runs<'_, W> {
     /// Returns the codes of a word in which free blocks lie side by side: none of them waits for a merge. What waits
     /// still, or again, as others go on, is judged by the words below.
     fn settled_codes(self, level: usize, idx: u64) -> u64 {
-        let read = || self.tree().read(level, idx);
-        let waits = |word| level > 0 && word::bound(word) == word::UNSETTLED;
-        let mut word = read();
-        if waits(word) {
+        let mut word = self.tree().read(level, idx);
+        if level > 0 && word::bound(word) == word::UNSETTLED {
             self.tree().settle(level, idx);
-            word = read();
+            word = self.tree().read(level, idx);
         }
-        let codes = word::codes(level, word);
-        if waits(word) { self.as_merged(level, idx, codes) } else { codes }
-    }
-
-    /// Returns the codes of an inner word with those slots free below which all is.
-    #[cold]
-    fn as_merged(self, level: usize, idx: u64, mut codes: u64) -> u64 {
-        for slot in word::from_slot(self.tree().split_slots(level, idx, codes), 0) {
-            let (level, idx) = (level - 1, W::SHAPE.child(idx, slot));
-            let mut below = word::codes(level, self.tree().read(level, idx));
-            if level > 0 && below != 0 {
-                below = self.as_merged(level, idx, below);
-            }
-            if below == 0 {
-                codes &= !(word::SPLIT << (2 * slot));
-            }
-        }
-        codes
+        self.tree().merged_codes(level, idx, word)
     }
 
     /// Finds the next place in or around the free blocks of a word with `codes`, each of one slot or more.
@@ -297,7 +278,7 @@ impl<W: Word> Runs<'_, W> {
     fn free_around(self, piece: &Piece, range: &Range<u64>) -> Range<u64> {
         let Range { mut start, mut end } = piece.units;
         let is_open = |unit| W::SHAPE.locate(0, unit).1 == 0;
-        let spot = |unit| self.tree().spot_near(piece.below.0, piece.below.1, unit);
+        let spot = |unit| self.tree().spot_below(piece.below.0, piece.below.1, unit);
         while end < range.end && is_open(end) {
             match self.free_after(end, spot(end)) {
                 0 => break,

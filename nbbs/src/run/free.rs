@@ -52,14 +52,14 @@ impl<W: Word> Runs<'_, W> {
         if let FreeError::OutOfRange { .. } | FreeError::NotAllocated { .. } = error {
             return Err(error);
         }
-        self.free_held(index)
+        self.free_found(index)
     }
 
     /// Frees the block or run that begins at `index`, on a path where speed does not matter, and returns its number of
     /// units.
-    pub(super) fn free_held(self, index: u64) -> Result<u64, FreeError> {
+    pub(super) fn free_found(self, index: u64) -> Result<u64, FreeError> {
         loop {
-            let run = self.held(index)?;
+            let run = self.run_at(index)?;
             if self.release_run(&run) {
                 return Ok(run.units());
             }
@@ -80,7 +80,7 @@ impl<W: Word> Runs<'_, W> {
     /// Frees the run of `units` units at `index`, where no block of that size was found.
     #[cold]
     fn free_run_units(self, index: u64, units: u64) -> Result<(), FreeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         if run.units() != units {
             return Err(FreeError::WrongLength { index, units, actual: run.units() });
         }

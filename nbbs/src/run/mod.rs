@@ -39,7 +39,7 @@ pub(crate) struct Runs<'b, W> {
 
 copy!(Runs<'_, W>);
 
-/// A block or run that is held.
+/// A block or run in use, as it was found.
 #[derive(Clone, Copy)]
 pub(crate) struct Run {
     pub start: u64,
@@ -99,7 +99,7 @@ impl<'b, W: Word> Runs<'b, W> {
 
     /// Finds the block or run that begins at `index`.
     #[cold]
-    pub fn held(self, index: u64) -> Result<Run, FreeError> {
+    pub fn run_at(self, index: u64) -> Result<Run, FreeError> {
         self.blocks.check_index(index)?;
         let head = self.tree().spot(index);
         let (level, idx, slot) = (head.level, head.idx, head.slot);
@@ -133,7 +133,7 @@ impl<'b, W: Word> Runs<'b, W> {
     pub fn order_of(self, index: u64) -> Result<u32, FreeError> {
         self.blocks.order_at(index).or_else(|error| match error {
             FreeError::OutOfRange { .. } => Err(error),
-            _ => self.held(index).map(|run| run.order()),
+            _ => self.run_at(index).map(|run| run.order()),
         })
     }
 

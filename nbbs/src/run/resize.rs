@@ -10,7 +10,7 @@ use crate::sync::Word;
 impl<W: Word> Runs<'_, W> {
     /// Gives back all but the first `units` units of the block or run at `index`.
     pub fn shrink(self, index: u64, units: u64) -> Result<(), ResizeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         if units == 0 || units > run.units() {
             return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
@@ -22,7 +22,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Takes the units behind the block or run at `index`, so that it has `units`.
     pub fn grow(self, index: u64, units: u64) -> Result<(), ResizeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         if units < run.units() {
             return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
@@ -50,7 +50,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Splits the block or run at `index` in two, the first of `units` units. Returns where the second begins.
     pub fn split_off(self, index: u64, units: u64) -> Result<u64, ResizeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         if units == 0 || units >= run.units() {
             return Err(ResizeError::WrongLength { index, units, actual: run.units() });
         }
@@ -60,7 +60,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Splits the block or run at `index` into blocks of `order`.
     pub fn split(self, index: u64, order: u32) -> Result<(), ResizeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         let max = self.geometry().max_order();
         if order > max {
             return Err(ResizeError::OrderTooLarge { order, max });
@@ -90,12 +90,12 @@ impl<W: Word> Runs<'_, W> {
         let heads = first.map(|start| self.head_codes(&held.from(start), start + size));
         let end = index + (held.rests() - index).next_multiple_of(size);
         self.rehead(&held, heads.fold(0, |codes, head| codes | head), end)
-            .inspect_err(|_| later.for_each(|start| _ = self.free_held(start)))
+            .inspect_err(|_| later.for_each(|start| _ = self.free_found(start)))
     }
 
     /// Gives back the units of `part` of the block or run at `index`.
     pub fn free_part(self, index: u64, part: Range<u64>) -> Result<(), ResizeError> {
-        let run = self.held(index)?;
+        let run = self.run_at(index)?;
         let Range { start, end } = part;
         if start < index {
             return Err(ResizeError::BeforeRun { start, end, index });
@@ -137,7 +137,7 @@ impl<W: Word> Runs<'_, W> {
         let end = if in_first_word { held.end } else { gap.start };
         self.rehead(&held, first | second, end).inspect_err(|_| {
             if in_rests {
-                _ = self.free_held(gap.end);
+                _ = self.free_found(gap.end);
             }
         })
     }

@@ -178,6 +178,21 @@ impl<W: Word> Tree<'_, W> {
         self.tighten_if_loose(level, idx) && is_settled
     }
 
+    /// Returns the codes of a word that holds `word`, with waiting merges counted as made: what is free below it is
+    /// free in them.
+    pub fn merged_codes(&self, level: usize, idx: u64, word: u64) -> u64 {
+        let mut codes = word::codes(level, word);
+        if level > 0 && word::bound(word) == word::UNSETTLED {
+            for slot in word::from_slot(self.split_slots(level, idx, codes), 0) {
+                let (level, idx) = (level - 1, W::SHAPE.child(idx, slot));
+                if self.merged_codes(level, idx, self.read(level, idx)) == 0 {
+                    codes &= !(word::SPLIT << (2 * slot));
+                }
+            }
+        }
+        codes
+    }
+
     /// Tightens a word below which units were reserved, and the words above as far as that lowers them.
     pub fn tighten_upwards(&self, mut level: usize, mut idx: u64) {
         while level <= self.geometry.top() {

@@ -87,17 +87,17 @@ impl<'a, W: Word> Tree<'a, W> {
         At::new(&self.words[self.geometry.place(level, idx)])
     }
 
-    /// Returns the epoch: how many inspections above level 1 have passed.
+    /// Returns the epoch: a number that every inspection above level 1 changes.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
-        // Between fences; pairs with the increment in `pass_epoch`. After a claim or a clear: an inspection that has
-        // not incremented the epoch yet will read that claim or clear. Before a look at the path: a mark that the look
-        // misses increments the epoch later.
+        // After a fence; pairs with the increment in `end_epoch`. After a claim or a clear: an inspection that has not
+        // incremented the epoch yet will read that claim or clear; if the epoch is the noted one, the note's writer had
+        // acquired it. Before a look at the path, with a fence between: a mark that the look misses increments it later.
         self.epoch.load(BETWEEN_FENCES)
     }
 
     /// Ends the epoch: no path seen before may be trusted any longer.
-    fn pass_epoch(&self) {
+    fn end_epoch(&self) {
         // SeqCst: after the caller's mark, before its reads. Pairs with the load in `epoch`.
         let old = self.epoch.load(Ordering::SeqCst);
         let new = old.wrapping_add(1);

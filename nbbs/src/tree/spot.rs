@@ -32,7 +32,7 @@ impl<W: Word> Tree<'_, W> {
 
     /// Finds the slot that describes unit `unit`: in or below word `idx` of `level`, if the unit is, and otherwise from
     /// the top. That word must have been seen from the top.
-    pub fn spot_near(&self, level: usize, idx: u64, unit: u64) -> Spot {
+    pub fn spot_below(&self, level: usize, idx: u64, unit: u64) -> Spot {
         let is_below = W::SHAPE.locate(level, unit).0 == idx;
         self.spot_from(if is_below { level } else { self.geometry.top() }, unit)
     }

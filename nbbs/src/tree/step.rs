@@ -235,7 +235,7 @@ impl<'a, W: Word> Tree<'a, W> {
         if level > 1 && marked.is_some() {
             // Between the mark and the epoch.
             W::store_load_fence();
-            self.pass_epoch();
+            self.end_epoch();
         }
         // Between the mark, or the epoch, and the reads below.
         W::store_load_fence();
