@@ -37,7 +37,7 @@ use std::cell::Cell;
 
 use nbbs::sync::{Ordering, Word};
 
-use crate::ledger::{Ledger, NotHeld, Owner, Seat, order_of};
+use crate::ledger::{Ledger, NotHeld, Owner, Seat};
 use class::{CLASSES, Shape, size};
 pub(crate) use pins::PIN_STRIDE;
 use pins::VISIT;
@@ -182,7 +182,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
             if !owner.gives_to(seat.owner, from) {
                 return Some(Err(NotHeld::By(owner)));
             }
-            if owner == seat.owner || Self::swap(word, tag, seat.owner) {
+            if owner == seat.owner || Self::swap(word, tag, seat.owner).is_ok() {
                 return Some(Ok(owner));
             }
         }
@@ -218,7 +218,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
             let free = words.iter().position(|word| {
                 // Relaxed: the swap acquires what depends on it.
                 let tag = word.load(Ordering::Relaxed);
-                Owner::of(tag) == Owner::NOBODY && Self::swap(word, tag, seat.owner)
+                Owner::of(tag) == Owner::NOBODY && Self::swap(word, tag, seat.owner).is_ok()
             });
             free.map(|slot| first + slot)
         };
@@ -238,30 +238,21 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         }
         // Otherwise the word may be data of somebody's block, as in `owner_at`. A slab whose slot is the member's
         // stays.
-        if self.slab_at(slab.index << self.shape.unit_log2) != Some(slab) {
+        if !self.is_open(slab) {
             return Err(NotHeld::Outside);
         }
-        Self::try_swap(word, tag, Owner::NOBODY).map_err(|now| NotHeld::By(Owner::of(now)))
+        Self::swap(word, tag, Owner::NOBODY).map_err(|now| NotHeld::By(Owner::of(now)))
     }
 
-    /// Makes the slot this owner's if its tag is still `tag`. Returns whether it did.
+    /// Makes a slot with the tag `tag` this owner's. Returns what was found instead of `tag`.
     #[inline(always)]
-    fn swap(word: &W, tag: u64, owner: Owner) -> bool {
-        Self::try_swap(word, tag, owner).is_ok()
+    fn swap(word: &W, tag: u64, owner: Owner) -> Result<(), u64> {
+        Self::swap_to(word, tag, owner.after_in_slot(tag))
     }
 
+    /// Gives a slot with the tag `tag` the tag `new`. Returns what was found instead of `tag`.
     #[inline(always)]
-    fn try_swap(word: &W, tag: u64, owner: Owner) -> Result<(), u64> {
-        Self::try_swap_to(word, tag, owner.after_in_slot(tag))
-    }
-
-    #[inline(always)]
-    fn swap_to(word: &W, tag: u64, new: u64) -> bool {
-        Self::try_swap_to(word, tag, new).is_ok()
-    }
-
-    #[inline(always)]
-    fn try_swap_to(word: &W, tag: u64, new: u64) -> Result<(), u64> {
+    fn swap_to(word: &W, tag: u64, new: u64) -> Result<(), u64> {
         // Acquire: what the last holder did with the slot. Release: what this one did; and anybody who sees this
         // member's name sees that it is alive.
         word.compare_exchange(tag, new, Ordering::AcqRel, Ordering::Relaxed).map(drop)
@@ -277,9 +268,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
     #[inline(always)]
     fn slab_at(&self, at: u64) -> Option<Slab> {
         let index = self.slab_index(at);
-        let tag = self.ledger.tag_of(index)?;
-        let class = Owner::of(tag).class().filter(|_| order_of(tag) == self.shape.order)?;
-        self.shape.slots(class).map(|_| Slab { index, class })
+        self.slab_with(index, self.ledger.tag_of(index)?)
     }
 
     /// Returns the slot that begins at a position in the arena. `None`: there is no slab.

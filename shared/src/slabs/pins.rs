@@ -81,13 +81,15 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         pinned
     }
 
-    /// Returns whether a slab that the member has pinned is still open.
+    /// Returns whether a slab is still open, which the member has pinned, or of which it has a slot.
+    #[inline(always)]
     pub(super) fn is_open(&self, slab: Slab) -> bool {
         let tag = self.ledger.tag_of(slab.index);
         tag.and_then(|tag| self.slab_with(slab.index, tag)) == Some(slab)
     }
 
     /// Returns the slab that begins at a unit with this tag.
+    #[inline(always)]
     pub(super) fn slab_with(&self, index: u64, tag: u64) -> Option<Slab> {
         let class = Owner::of(tag).class().filter(|_| order_of(tag) == self.shape.order)?;
         let aligned = index & ((1 << self.shape.order) - 1) == 0;

@@ -41,7 +41,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             match decide(self.start(slab, slot), size(slab.class) as u64) {
                 Fate::Keep => recovery.kept += 1,
                 Fate::Free => {
-                    let free = |word: &W| Self::swap(word, tag, Owner::NOBODY);
+                    let free = |word: &W| Self::swap(word, tag, Owner::NOBODY).is_ok();
                     if self.with_pinned(seat, slab, slot, free) == Some(true) {
                         recovery.freed += 1;
                         self.hint(slab);
@@ -77,7 +77,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
                 let tag = word.load(Ordering::Acquire);
                 match self.ledger.whose(tag, dead) {
                     Whose::Gone if is_closing(tag) => self.reopen(slab, word, tag),
-                    Whose::Gone if Self::swap(word, tag, seat.owner) => {
+                    Whose::Gone if Self::swap(word, tag, seat.owner).is_ok() => {
                         left.push(Left { slab, slot, tag: seat.owner.after_in_slot(tag) });
                     }
                     Whose::Nowhere => recovery.damaged += 1,
@@ -92,7 +92,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
     /// Frees a slot that a trimmer, gone since, had taken to close its slab, unless the slab was closed. The caller has
     /// pinned the slab and seen the trimmer's tag, so it also sees whether the trimmer closed the slab after the pin.
     fn reopen(&self, slab: Slab, word: &W, tag: u64) {
-        if self.is_open(slab) && Self::swap(word, tag, Owner::NOBODY) {
+        if self.is_open(slab) && Self::swap(word, tag, Owner::NOBODY).is_ok() {
             self.hint(slab);
         }
     }

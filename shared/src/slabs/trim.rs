@@ -63,7 +63,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let claimed = words.iter().position(|word| {
             // Relaxed: the swap acquires what depends on it.
             let tag = word.load(Ordering::Relaxed);
-            Owner::of(tag) != Owner::NOBODY || !Self::swap_to(word, tag, seat.owner.closing(tag))
+            Owner::of(tag) != Owner::NOBODY
+                || Self::swap_to(word, tag, seat.owner.closing(tag)).is_err()
         });
         // Newer than any slot's tag: so the tags of slots that are cut there next are new ones, too.
         // Relaxed: they are the member's own.
