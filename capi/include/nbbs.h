@@ -25,9 +25,10 @@
  *   may be called from interrupt and signal handlers unless they say otherwise.
  * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), by functions that
  *   make a segment, attach to it, join it, recover or trim it, and by nbbs_shared_alloc and nbbs_shared_heap_alloc, which
- *   trim before they refuse. No function touches the memory that an arena or segment manages, or what a heap has handed
- *   out, except nbbs_heap_calloc, those that move a block, and, as a word for each slot of a segment is kept in the slab,
- *   nbbs_shared_heap_*, nbbs_shared_alloc, nbbs_shared_owner and nbbs_shared_recover.
+ *   trim before they refuse.
+ * - No function touches the memory that an arena or segment manages, or what a heap has handed out. The exceptions are
+ *   nbbs_heap_calloc, functions that move a block, and nbbs_shared_heap_*, nbbs_shared_alloc, nbbs_shared_owner and
+ *   nbbs_shared_recover, which read or write the word that each slot has in its slab.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -116,7 +117,7 @@ enum nbbs_code
      */
     NBBS_CODE_POINTER_MISALIGNED,
     /**
-     * The handle is of no arena, since it was never made. `value`: its address; 0: `nb_init` was not called.
+     * The handle was never made. `value`: its address; 0: `nb_init` was not called.
      */
     NBBS_CODE_NO_ARENA,
     /**
@@ -212,8 +213,8 @@ enum nbbs_code
      */
     NBBS_CODE_FOREIGN_ADDRESS,
     /**
-     * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
-     * the heap's unit, of a KiB or a small heap's, in which the address is.
+     * The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins; 0 if it begins
+     * before the heap's unit that contains the address.
      */
     NBBS_CODE_INSIDE_UNIT,
     /**

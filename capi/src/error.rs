@@ -19,7 +19,7 @@ pub enum Code {
     Null,
     /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
     PointerMisaligned,
-    /// The handle is of no arena, since it was never made. `value`: its address; 0: `nb_init` was not called.
+    /// The handle was never made. `value`: its address; 0: `nb_init` was not called.
     NoArena,
     /// An array, or the name of a memfd, cannot be so long. `value`: its length; `limit`: the most.
     TooLong,
@@ -71,8 +71,8 @@ pub enum Code {
     /// The address is not in the memory of the arena or pool. `value`: the address; `limit`: where the memory
     /// begins, or chunks in which it is not; `other`: where the memory ends.
     ForeignAddress,
-    /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins, or 0: before
-    /// the heap's unit, of a KiB or a small heap's, in which the address is.
+    /// The address lies inside a unit, object or block. `value`: the address; `limit`: where that begins; 0 if it begins
+    /// before the heap's unit that contains the address.
     InsideUnit,
     /// The size of a unit, block or object is not possible. `value`: bytes; `limit`: the most; `other`: 1 if it must be
     /// a power of two.
