@@ -6,6 +6,15 @@
 mod text;
 
 /// Why a slice of words cannot be the metadata of an arena, or its lanes.
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, MetadataError};
+///
+/// let metadata = Metadata::<9>::new();
+/// let refused = Buddy::new(metadata.words(), 64).unwrap_err();
+/// let needed = nbbs::metadata_words(64);
+/// assert_eq!(refused, MetadataError::TooShort { words: 9, needed });
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum MetadataError {
@@ -45,6 +54,17 @@ pub enum MetadataError {
 }
 
 /// Why an allocation was refused.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::AllocError;
+///
+/// assert_eq!(buddy.alloc(7), Err(AllocError::OrderTooLarge { order: 7, max: 6 }));
+/// assert_eq!(buddy.alloc(6), Ok(0));
+/// assert_eq!(buddy.alloc(3), Err(AllocError::Exhausted { units: 8 }));
+/// # Ok::<(), nbbs::MetadataError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum AllocError {
@@ -68,6 +88,18 @@ pub enum AllocError {
 }
 
 /// Why a free or a query of a block was refused. Nothing has changed.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::FreeError;
+///
+/// let block = buddy.alloc(3)?;
+/// assert_eq!(buddy.free(block + 1), Err(FreeError::NotABlock { index: block + 1 }));
+/// assert_eq!(buddy.free(block), Ok(8));
+/// assert_eq!(buddy.free(block), Err(FreeError::NotAllocated { index: block }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum FreeError {
@@ -302,6 +334,18 @@ pub struct BatchError {
 
 /// Why a range of units could not be reserved or released. Nothing has changed, unless another thread was working on
 /// units of a release at the same time: see [`Buddy::release`](crate::Buddy::release).
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::RangeError;
+///
+/// buddy.reserve(0..10)?;
+/// assert_eq!(buddy.reserve(9..12), Err(RangeError::InUse { unit: 9 }));
+/// assert_eq!(buddy.release(0..12), Err(RangeError::NotReserved { unit: 10 }));
+/// assert_eq!(buddy.release(0..10), Ok(()));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum RangeError {
@@ -335,7 +379,18 @@ pub enum RangeError {
     },
 }
 
-/// A rule that holds for the metadata whenever no operation is running.
+/// A rule that holds for the metadata whenever no operation is running: see [`Broken`].
+///
+/// ```
+/// use nbbs::{Buddy, Invariant, Metadata};
+/// use std::sync::atomic::Ordering;
+///
+/// let metadata = Metadata::<{ nbbs::metadata_words(32) }>::new();
+/// metadata.words().iter().for_each(|word| word.store(2, Ordering::Relaxed)); // no arena's
+/// let broken = Buddy::new(metadata.words(), 32)?.audit().unwrap_err();
+/// assert_eq!(broken.invariant, Invariant::WellFormed);
+/// # Ok::<(), nbbs::MetadataError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Invariant {
@@ -354,6 +409,20 @@ pub enum Invariant {
 }
 
 /// The first broken invariant that an audit found, and its place.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::{Broken, Invariant};
+/// use std::sync::atomic::Ordering;
+///
+/// buddy.alloc(2)?;
+/// let top = metadata.words().iter().rev().find(|word| word.load(Ordering::Relaxed) != 0).unwrap();
+/// top.store(0, Ordering::Relaxed); // somebody else overwrites it
+/// let Broken { invariant, level, unit, .. } = buddy.audit().unwrap_err();
+/// assert_eq!((invariant, level, unit), (Invariant::Dormant, 0, 0)); // the block lies below a free slot
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Broken {
     /// The rule that is broken.
@@ -370,6 +439,20 @@ pub struct Broken {
 
 /// A cached block that the caches must not have. [`Caches::audit`](crate::Caches::audit) found it twice in them, or not
 /// allocated with its order in the arena: it was freed twice, with a wrong order, or not through the cache.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// # let words = nbbs::Metadata::<{ nbbs::cache_words(1) }>::new();
+/// use nbbs::{BrokenCache, Caches};
+///
+/// let caches = Caches::new(buddy, words.words());
+/// let block = caches.alloc(0, 3)?;
+/// caches.free_sized(0, block, 3)?; // the cache keeps it
+/// buddy.free(block)?; // so nobody else may free it
+/// assert_eq!(caches.audit(), Err(BrokenCache { cpu: 0, index: block, order: 3 }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BrokenCache {
     /// The first CPU whose cache has the block.

@@ -31,12 +31,23 @@ pub struct Metadata<const WORDS: usize>([AtomicU64; WORDS]);
 
 impl<const WORDS: usize> Metadata<WORDS> {
     /// Creates storage in which all words are zero.
+    ///
+    /// ```
+    /// static WORDS: nbbs::Metadata<{ nbbs::metadata_words(64) }> = nbbs::Metadata::new(); // in .bss
+    /// assert_eq!(nbbs::Buddy::new(WORDS.words(), 64)?.count_free(), 64);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
     #[must_use]
     pub const fn new() -> Self {
         Self([const { AtomicU64::new(0) }; WORDS])
     }
 
     /// Returns the words, to pass to [`Buddy::new`](crate::Buddy::new).
+    ///
+    /// ```
+    /// let metadata = nbbs::Metadata::<100>::new();
+    /// assert_eq!(metadata.words().len(), 100);
+    /// ```
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         &self.0
@@ -182,6 +193,12 @@ impl<W: From<u64>> MetadataBox<W> {
 #[cfg(feature = "std")]
 impl<W> MetadataBox<W> {
     /// Returns the words, to lend to [`Buddy::new`](crate::Buddy::new) or [`Caches::new`](crate::Caches::new).
+    ///
+    /// ```
+    /// let metadata = nbbs::MetadataBox::new(1000)?;
+    /// assert_eq!(metadata.words().len(), nbbs::metadata_words(1000));
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
     #[must_use]
     pub fn words(&self) -> &[W] {
         &self.words[self.before..]

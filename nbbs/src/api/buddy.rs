@@ -29,6 +29,16 @@ use crate::sync::{AtomicU64, Word};
 /// # Source
 /// The algorithm is the non-blocking buddy system of Marotta et al. (IEEE TPDS 2021, section III), repaired: see
 /// DESIGN.md, "What was wrong".
+///
+/// ```
+/// use nbbs::{Buddy, Metadata, metadata_words};
+///
+/// static METADATA: Metadata<{ metadata_words(1 << 18) }> = Metadata::new();
+/// let pages = Buddy::new(METADATA.words(), 1 << 18)?;
+/// let block = pages.alloc(3)?; // 8 pages
+/// assert_eq!(pages.free(block), Ok(8));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Buddy<'a, W = AtomicU64> {
     pub(super) arena: Arena<'a, W>,
 }

@@ -13,6 +13,16 @@ use crate::sync::{AtomicU64, Word};
 ///
 /// It is two words, cheap to copy. No method waits for another thread, and all may be called from interrupt and signal
 /// handlers, whichever method they interrupt.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// let cpu = buddy.on(3); // by the number of the CPU, or buddy.here(): by the thread
+/// let run = cpu.alloc_units(5)?;
+/// cpu.grow(run, 7)?;
+/// assert_eq!(cpu.free(run), Ok(7));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Lane<'b, W = AtomicU64> {
     pub(super) runs: Runs<'b, W>,
 }

@@ -19,6 +19,16 @@ use crate::sync::{AtomicU64, Word};
 use number::{InNoZone, Numbered};
 
 /// An arena, and the number of its first unit among all zones.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::{Zone, Zones};
+///
+/// let high = [Zone { base: 1 << 20, buddy }];
+/// assert_eq!(Zones::new(&high)?.alloc(&[0], 0)?, 1 << 20);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Zone<'a, W = AtomicU64> {
     /// The number of the first unit.
@@ -37,6 +47,17 @@ impl<W: Word> Zone<'_, W> {
 }
 
 /// Why a list of zones was refused.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// use nbbs::{Zone, ZoneError, Zones};
+///
+/// let twice = [Zone { base: 0, buddy }, Zone { base: 63, buddy }];
+/// let refused = ZoneError::Overlap { zone: 1, base: 63, end: 64 };
+/// assert_eq!(Zones::new(&twice).unwrap_err(), refused);
+/// # Ok::<(), nbbs::MetadataError>(())
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum ZoneError {
