@@ -106,9 +106,8 @@ impl<'a, W: Word> Region<'a, W> {
 
     /// Allocates `frames` contiguous frames, the first at a multiple of `2^order` frames, and returns its address.
     ///
-    /// Cost: that of [`Lane::alloc`](nbbs::Lane::alloc) for `2^order` frames, if the base is a multiple of them. That
-    /// of [`Lane::alloc_at`](nbbs::Lane::alloc_at) for an order that the arena does not have, as at most one frame is
-    /// so aligned. Otherwise that of [`Lane::request`](nbbs::Lane::request).
+    /// Cost: that of [`Lane::request`](nbbs::Lane::request), and of [`Lane::alloc`](nbbs::Lane::alloc) for `2^order`
+    /// frames, if the base is a multiple of them.
     ///
     /// # Errors
     /// [`RequestError::Units`] for no frames, or more than the region has; [`RequestError::Exhausted`] if none that are
@@ -126,31 +125,8 @@ impl<'a, W: Word> Region<'a, W> {
     /// ```
     pub fn alloc_frames(&self, frames: u64, order: u32) -> Result<u64, RequestError> {
         let first = self.base / FRAME_SIZE;
-        let index = if order > self.buddy.max_order() {
-            self.alloc_where_aligned(frames, order)?
-        } else if frames == 1 << order && first.is_multiple_of(frames) {
-            let exhausted = RequestError::Exhausted { units: frames };
-            self.lane().alloc(order).map_err(|_| exhausted)?
-        } else {
-            self.lane().request(Request::units(frames).aligned(order).offset(first))?
-        };
+        let index = self.lane().request(Request::units(frames).aligned(order).offset(first))?;
         Ok(self.address_of(index))
-    }
-
-    /// Allocates from the only unit on whose address is a multiple of `2^order` frames, more than half of the arena.
-    fn alloc_where_aligned(&self, frames: u64, order: u32) -> Result<u64, RequestError> {
-        let (units, first) = (self.buddy.units(), self.base / FRAME_SIZE);
-        if !(1..=units).contains(&frames) {
-            return Err(RequestError::Units { units: frames, max: units });
-        }
-        let aligned =
-            1_u64.checked_shl(order).and_then(|align| first.checked_next_multiple_of(align));
-        let index = aligned.map_or(units, |aligned| aligned - first);
-        if index > units - frames {
-            return Err(RequestError::OrderTooLarge { order, max: self.buddy.max_order() });
-        }
-        let exhausted = RequestError::Exhausted { units: frames };
-        self.lane().alloc_at(index, frames).map_err(|_| exhausted)
     }
 
     /// Allocates the `frames` frames from `address` on.

@@ -232,7 +232,8 @@ enum nbbs_code
      */
     NBBS_CODE_NO_OBJECT,
     /**
-     * All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
+     * All the objects that the pool may have are allocated, or their memory is in the hands of calls that add or give
+     * back chunks: an ordinary answer. `value`: objects.
      */
     NBBS_CODE_FULL,
     /**
@@ -888,11 +889,11 @@ typedef struct nbbs_pool_local {
      */
     uint32_t shift;
     /**
-     * Where the pool counts the chunks that it has given back, and how many those were when `chunks` was right.
+     * Where the pool counts how often it has got memory for a chunk, and what that was when `chunks` was right.
      */
-    const size_t *withdrawn;
+    const size_t *furnished;
     /**
-     * As said at `withdrawn`.
+     * As said at `furnished`.
      */
     size_t seen;
     /**
@@ -2166,8 +2167,9 @@ size_t nbbs_pool_stride(const struct nbbs_pool *pool);
  * Adds chunks until there is memory for `objects` objects, allocated or not.
  *
  * Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can
- * never have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the
- * source has no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back.
+ * never have so many: its limit is lower, or there are not so many addresses. Refuses with `FULL` if a chunk that is
+ * missing is in the hands of another call, and with `SOURCE_EMPTY` if the source has no memory for one of the chunks:
+ * those added before stay, and `nbbs_pool_shrink` gives them back.
  * Callable where the source is.
  */
 nbbs_code nbbs_pool_reserve(const struct nbbs_pool *pool,

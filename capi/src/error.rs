@@ -82,7 +82,8 @@ pub enum Code {
     /// No object is allocated at that address of the pool: freed before, or never allocated. `value`: the
     /// address.
     NoObject,
-    /// All the objects that the pool may have are allocated: an ordinary answer. `value`: objects.
+    /// All the objects that the pool may have are allocated, or their memory is in the hands of calls that add or give
+    /// back chunks: an ordinary answer. `value`: objects.
     Full,
     /// The source has no memory: an ordinary answer. `value`: bytes asked for; `limit`: the alignment asked for.
     SourceEmpty,

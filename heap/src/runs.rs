@@ -110,15 +110,9 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         place: impl Fn(Request) -> Request,
     ) -> Option<NonNull<u8>> {
         let (lane, units) = (self.buddy.on(lane), Self::units_of(layout.size()));
-        let (align, base) = ((layout.align() / UNIT).max(1) as u64, self.first_number());
-        let order = align.ilog2();
-        let found = if order > self.buddy.max_order() {
-            // Larger than the arena, which therefore has one aligned place at most.
-            lane.alloc_at(base.wrapping_neg() & (align - 1), units)
-        } else {
-            lane.request(place(Request::units(units).aligned(order).offset(base)))
-        };
-        found.ok().map(|unit| self.pointer(unit))
+        let order = (layout.align() / UNIT).max(1).ilog2();
+        let request = Request::units(units).aligned(order).offset(self.first_number());
+        lane.request(place(request)).ok().map(|unit| self.pointer(unit))
     }
 
     /// Returns the number of the first unit, counted from address 0: what alignment is about.

@@ -41,7 +41,7 @@ pub enum MetadataError {
     },
     /// There is no memory for the words.
     NoMemory {
-        /// Words asked for.
+        /// Words asked for; `usize::MAX` if there are not so many addresses.
         words: usize,
     },
     /// The words belong to something else: a word that an arena of this many units never writes is not zero.

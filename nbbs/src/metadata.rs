@@ -8,7 +8,8 @@ use crate::sync::AtomicU64;
 use crate::{
     api::Buddy,
     error::MetadataError,
-    layout::geometry::{LINE, lane_words, lanes_for},
+    layout::geometry::{LINE, Layout, lane_words, lanes_for},
+    layout::shape::Shape,
 };
 
 /// Storage for `WORDS` words of metadata, zeroed and aligned to a cache line: the state of an empty arena.
@@ -102,10 +103,7 @@ impl MetadataBox {
     /// assert_eq!(refused, MetadataError::Units { units: 0, max: nbbs::MAX_UNITS });
     /// ```
     pub fn new(units: u64) -> Result<Self, MetadataError> {
-        match crate::metadata_words(units) {
-            0 | usize::MAX => Err(MetadataError::Units { units, max: crate::MAX_UNITS }),
-            words => Self::zeroed(words),
-        }
+        Self::zeroed(Layout::new(Shape::STANDARD, units)?.words())
     }
 
     /// Allocates the words of an arena of `units` units and, where [`lanes_for`] says that the arena
@@ -126,10 +124,8 @@ impl MetadataBox {
     /// ```
     pub fn for_cpus(units: u64) -> Result<Self, MetadataError> {
         let cpus = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        match crate::metadata_words(units) {
-            0 | usize::MAX => Self::new(units),
-            words => Self::zeroed(words.saturating_add(lane_words(lanes_for(units, cpus)))),
-        }
+        let words = Layout::new(Shape::STANDARD, units)?.words();
+        Self::zeroed(words.saturating_add(lane_words(lanes_for(units, cpus))))
     }
 
     /// Returns the arena of `units` units in these words, with the lanes for which there is room behind its metadata,
@@ -233,6 +229,14 @@ mod tests {
     fn what_no_memory_holds_is_refused() {
         let refused = MetadataBox::<AtomicU64>::zeroed(usize::MAX).unwrap_err();
         assert_eq!(refused, MetadataError::NoMemory { words: usize::MAX });
+        let units = crate::MAX_UNITS;
+        let needed = crate::metadata_words(units);
+        let expected = if needed == usize::MAX {
+            MetadataError::NoMemory { words: needed } // on 32 bits
+        } else {
+            MetadataError::TooShort { words: 0, needed }
+        };
+        assert_eq!(crate::Buddy::<AtomicU64>::new(&[], units).unwrap_err(), expected);
         let text = std::format!("there is no memory for {} words of metadata", usize::MAX);
         assert_eq!(std::string::ToString::to_string(&refused), text);
     }

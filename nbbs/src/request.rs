@@ -18,7 +18,7 @@ use core::ops::Range;
 pub struct Request {
     pub(crate) units: u64,
     pub(crate) order: u32,
-    pub(crate) offset: u64,
+    pub(crate) offset: Option<u64>,
     pub(crate) range: Option<Range<u64>>,
     pub(crate) top_down: bool,
 }
@@ -34,7 +34,7 @@ impl Request {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn units(units: u64) -> Self {
-        Self { units, order: 0, offset: 0, range: None, top_down: false }
+        Self { units, order: 0, offset: None, range: None, top_down: false }
     }
 
     /// Creates a request for a block of `2^order` units, aligned to its size. This is what
@@ -69,6 +69,7 @@ impl Request {
 
     /// Counts alignment from `units` units in front of the arena: the first unit plus `units` becomes a multiple of
     /// what [`aligned`](Self::aligned) says. For arenas whose unit 0 stands for an address that is less aligned.
+    /// Only with an offset, be it 0, may the order be above the largest of the arena, as at most one unit is so aligned.
     ///
     /// ```
     /// # use nbbs::Request;
@@ -77,10 +78,12 @@ impl Request {
     /// // Unit 0 is page 1003 of the machine.
     /// let page = 1003 + buddy.here().request(Request::units(3).aligned(4).offset(1003))?;
     /// assert_eq!(page, 1008);
+    /// let page = 1003 + buddy.here().request(Request::units(3).aligned(10).offset(1003))?;
+    /// assert_eq!(page, 1024);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn offset(self, units: u64) -> Self {
-        Self { offset: units, ..self }
+        Self { offset: Some(units), ..self }
     }
 
     /// Confines the units to `range`.

@@ -3,12 +3,14 @@
 mod support;
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
 use std::thread;
 
 use nbbs_pool::{Config, Exhausted, Pool, SmallHandle};
 use support::steps::Stepped;
 use support::{Bank, BankPool, Item, config};
-use testkit::steered::count_steps;
+use testkit::program::Body;
+use testkit::steered::{Turn, count_steps, follow};
 
 const ITEM: Item = Item([0; 4]);
 
@@ -57,6 +59,38 @@ fn a_reservation_that_cannot_be_is_refused_at_once() {
     let bytes = 100 * size_of::<Item>();
     assert_eq!(unlimited.reserve(1000), Err(Exhausted::Memory { bytes, align: 32 }));
     assert_eq!((unlimited.capacity(), unlimited.shrink()), (200, 200));
+}
+
+/// What the pool may have is not refused as if it could never be had, wherever another call that reserves as much is
+/// stopped.
+#[test]
+fn two_reserve_all_that_there_can_be() {
+    let mut in_hands = 0;
+    for stop in 0..60 {
+        let bank = Bank::new(2, 4);
+        let config = Config::new().chunk_size(2).limit(2);
+        let pool = BankPool::<Stepped>::with_words(&bank, config);
+        let answers = Mutex::new(Vec::new());
+        let reserve = || -> Body<'_> {
+            Box::new(|| {
+                let answer = pool.reserve(2);
+                let capacity = pool.capacity();
+                answers.lock().unwrap().push((answer, capacity));
+                Ok(())
+            })
+        };
+        follow(&[Turn::steps(0, stop), Turn::rest(1)], vec![reserve(), reserve()]).unwrap();
+        for (answer, capacity) in answers.into_inner().unwrap() {
+            match answer {
+                Ok(()) => assert_eq!(capacity, 2, "stopped after {stop} steps"),
+                Err(error) => {
+                    assert_eq!(error, Exhausted::Limit { limit: 2 });
+                    in_hands += 1;
+                }
+            }
+        }
+    }
+    assert!(in_hands > 0, "no chunk was in the other's hands");
 }
 
 /// A configuration that reserves more than its limit reserves the limit; one that reserves what cannot be, nothing.

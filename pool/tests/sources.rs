@@ -5,6 +5,8 @@
 use std::alloc::{Layout, System};
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use nbbs::{Buddy, Metadata, metadata_words};
 use nbbs_pool::{ChunkSource, Config, Global, Heap, Pages, Pool, Region};
@@ -157,6 +159,44 @@ fn pools() {
     check(Global);
     check(Heap(&System));
     check(&MEMORY);
+}
+
+/// While it takes a chunk back, it calls the pool.
+struct Busy(OnceLock<Box<dyn Fn() + Send + Sync>>);
+
+// SAFETY: it passes everything on.
+unsafe impl ChunkSource for Busy {
+    fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+        Global.alloc(layout)
+    }
+
+    unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+        if let Some(meanwhile) = self.0.get() {
+            meanwhile();
+        }
+        // SAFETY: as the caller promises.
+        unsafe { Global.free(block, layout) };
+    }
+}
+
+/// A pool at its limit gets other memory for a chunk while a source takes its time to take the former back.
+#[test]
+fn a_chunk_that_goes_back_is_in_nobodys_way() {
+    let config = Config::new().chunk_size(64).limit(64);
+    let pool: &Pool<u64, Busy> =
+        Box::leak(Box::new(Pool::with_source(Busy(OnceLock::new()), config)));
+    pool.reserve(64).unwrap();
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = Arc::clone(&calls);
+    let meanwhile = move || {
+        if count.fetch_add(1, Ordering::Relaxed) == 0 {
+            assert_eq!(pool.reserve(64), Ok(()));
+            assert!(pool.alloc(7).is_ok());
+        }
+    };
+    pool.source().0.set(Box::new(meanwhile)).ok().unwrap();
+    assert_eq!(pool.shrink(), 64);
+    assert_eq!((calls.load(Ordering::Relaxed), pool.len(), pool.capacity()), (1, 1, 64));
 }
 
 /// A thread that gets bytes writes after the thread that gave them back: otherwise Miri finds a race, under any

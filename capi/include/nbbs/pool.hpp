@@ -171,7 +171,7 @@ public:
     /// if those have gone before. Only while nobody else is using the pool.
     void clear() noexcept {
         if constexpr (!std::is_trivially_destructible_v<T>) {
-            each([this](T& object) { static_cast<void>(deallocate(&object)); });
+            each([this](T& object) { static_cast<void>(deallocate(std::addressof(object))); });
         }
         static_cast<void>(detail::run(nbbs_pool_clear, pool_));
     }
@@ -246,8 +246,10 @@ public:
     explicit local(pool& of, std::size_t most = 0) { create(of.pool_, most).value(); }
     local(local&& from) noexcept : local_(std::exchange(from.local_, nbbs_pool_local{})) {}
     local& operator=(local&& from) noexcept {
-        nbbs_pool_local_destroy(&local_);
-        local_ = std::exchange(from.local_, nbbs_pool_local{});
+        if (this != &from) {
+            nbbs_pool_local_destroy(&local_);
+            local_ = std::exchange(from.local_, nbbs_pool_local{});
+        }
         return *this;
     }
     /// Gives what it keeps back.

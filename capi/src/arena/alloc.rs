@@ -112,7 +112,10 @@ pub unsafe extern "C" fn nbbs_alloc_request(
             let (units, order) = ((*request).units, (*request).order);
             let (start, end) = ((*request).start, (*request).end);
             let top_down = (&raw const (*request).top_down).cast::<u8>().read() != 0;
-            let mut wanted = Wanted::units(units).aligned(order).offset((*request).offset);
+            let mut wanted = Wanted::units(units).aligned(order);
+            if (*request).offset != 0 {
+                wanted = wanted.offset((*request).offset);
+            }
             if (start, end) != (0, 0) {
                 wanted = wanted.within(start..if end == 0 { arena.buddy().units() } else { end });
             }

@@ -45,10 +45,8 @@ impl Handle {
         let base = self.memory()?;
         let order = align.max(1).ilog2().saturating_sub(self.unit_shift);
         let best = 1 << base.addr().trailing_zeros();
-        let fits = base.addr() & align.wrapping_sub(1) == 0 && order <= self.buddy().max_order();
-        if align > 1 && !(align.is_power_of_two() && fits) {
-            let most = best.min(1 << (self.buddy().max_order() + self.unit_shift));
-            return Err(Error::of(Code::Alignment, align as u64, most));
+        if align > 1 && !(align.is_power_of_two() && base.addr() & (align - 1) == 0) {
+            return Err(Error::of(Code::Alignment, align as u64, best));
         }
         Ok(order)
     }
@@ -76,7 +74,8 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
             let units = arena.units_of(bytes)?;
             let index = match order {
                 0 => arena.lane().alloc_units(units)?,
-                _ => arena.lane().request(Request::units(units).aligned(order))?,
+                // The base is so aligned, be it more than the largest block.
+                _ => arena.lane().request(Request::units(units).aligned(order).offset(0))?,
             };
             place.write(arena.address(index).cast());
             Ok(())
@@ -126,6 +125,7 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
+            let address = pointer::checked(address, 2)?.as_ptr();
             let index = arena.index(address)?;
             let units = arena.units_of(bytes)?;
             let len =
@@ -179,6 +179,7 @@ pub unsafe extern "C" fn nbbs_index_of(
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
+            let address = pointer::checked(address, 2)?.as_ptr();
             let place = pointer::checked(index, 3)?;
             place.write(arena.index(address)?);
             Ok(())

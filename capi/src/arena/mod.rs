@@ -141,10 +141,11 @@ unsafe fn open(
 ) -> Code {
     let made = || {
         let arena = pointer::checked(arena, 1)?;
-        let needed = match metadata_words(units) {
-            0 | usize::MAX => return Err(Error::of(Code::Units, units, nbbs::MAX_UNITS)),
-            needed => needed,
-        };
+        if units == 0 || units > nbbs::MAX_UNITS {
+            return Err(Error::of(Code::Units, units, nbbs::MAX_UNITS));
+        }
+        // On 32 bits perhaps more than there are addresses, which no memory is long enough for.
+        let needed = metadata_words(units);
         // SAFETY: by the contract.
         let words = unsafe { pointer::words(metadata, bytes, needed, 2) }?;
         let handle = Handle::new(make(words)?);

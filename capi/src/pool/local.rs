@@ -38,9 +38,9 @@ pub struct PoolLocal {
     pub most: usize,
     /// log2 of the distance between chunks, by which they are found in `chunks`.
     pub shift: u32,
-    /// Where the pool counts the chunks that it has given back, and how many those were when `chunks` was right.
-    pub withdrawn: *const usize,
-    /// As said at `withdrawn`.
+    /// Where the pool counts how often it has got memory for a chunk, and what that was when `chunks` was right.
+    pub furnished: *const usize,
+    /// As said at `furnished`.
     pub seen: usize,
     /// Chunks whose objects have been freed here.
     pub chunks: [PoolChunk; LOCAL_CHUNKS],
@@ -82,7 +82,7 @@ impl PoolLocal {
         kept: 0,
         most: 0,
         shift: 0,
-        withdrawn: null(),
+        furnished: null(),
         seen: 0,
         chunks: [NO_CHUNK; LOCAL_CHUNKS],
         slots: [NO_SLOT; LOCAL_SLOTS],
@@ -153,11 +153,10 @@ impl PoolLocal {
         // them.
         let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(number)) };
         // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of
-        // who marked an object there: so the count, looked at after the mark, says to a second free here, too, that the
-        // chunk has gone, unless it came back before whoever withdrew it got as far as the count. Relaxed for that: see
-        // `remember`.
+        // who marked an object there, after its memory was counted: so the count, looked at after the mark, says to a
+        // second free here, too, that the chunk has gone. Relaxed for that: see `remember`.
         let used = mark.load(Ordering::Acquire) == USED;
-        (used && pool.withdrawn().load(Ordering::Relaxed) == self.seen).then_some(mark)
+        (used && pool.furnished().load(Ordering::Relaxed) == self.seen).then_some(mark)
     }
 
     /// The mark of any object; its chunk is remembered.
@@ -173,11 +172,10 @@ impl PoolLocal {
 
     /// Has the next free of an object of this chunk find it at once.
     fn remember(&mut self, pool: &Pool, found: &Found<'_>, object: *mut c_void) {
-        // Relaxed: whoever has an object in a chunk has heard that another one has gone from there before, as the
-        // source had it in between.
-        let withdrawn = pool.withdrawn().load(Ordering::Relaxed);
-        if self.seen != withdrawn {
-            (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
+        // Relaxed: whoever has an object in a chunk has heard of the count, as that came before the object.
+        let furnished = pool.furnished().load(Ordering::Relaxed);
+        if self.seen != furnished {
+            (self.seen, self.chunks) = (furnished, [NO_CHUNK; LOCAL_CHUNKS]);
         }
         let begin = object.addr() - found.slot * pool.shape.stride;
         let (objects, marks) = (found.slots.len(), marks_of(&found.slots));
@@ -275,13 +273,13 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
             return Err(Setting::Most.refused(most as u64, 0..=LOCAL_SLOTS as u64));
         }
         let usual = (pool.inner.max_len() / SHARES).clamp(1, LOCAL_SLOTS);
-        let withdrawn = pool.withdrawn();
+        let furnished = pool.furnished();
         let made = PoolLocal {
             pool,
             most: if most == 0 { usual } else { most },
             shift: pool.shift(),
-            withdrawn: withdrawn.as_ptr(),
-            seen: withdrawn.load(Ordering::Relaxed),
+            furnished: furnished.as_ptr(),
+            seen: furnished.load(Ordering::Relaxed),
             ..PoolLocal::NONE
         };
         // SAFETY: memory for a local, by the caller's promise.
@@ -378,5 +376,5 @@ pub unsafe extern "C" fn nbbs_pool_local_kept(local: *const PoolLocal) -> usize 
     pointer::checked(local, 1).map_or(0, |local: NonNull<PoolLocal>| unsafe { local.as_ref() }.kept)
 }
 
-/// C reads the pool's count of withdrawn chunks as a plain `size_t`.
+/// C reads the pool's count as a plain `size_t`.
 const _: () = assert!(size_of::<AtomicUsize>() == size_of::<usize>());

@@ -89,8 +89,8 @@ const MOST_CHUNK: usize = 1 << 24;
 
 impl Pool {
     /// Chunks that have been given back.
-    fn withdrawn(&self) -> &AtomicUsize {
-        self.inner.source().withdrawn()
+    fn furnished(&self) -> &AtomicUsize {
+        self.inner.source().furnished()
     }
 
     /// log2 of the distance between chunks; there is one place for those of a single block.

@@ -86,8 +86,9 @@ pub unsafe extern "C" fn nbbs_pool_stride(pool: *const Pool) -> usize {
 /// Adds chunks until there is memory for `objects` objects, allocated or not.
 ///
 /// Takes as long as the source does for each chunk. Refuses with `OBJECTS`, before it adds a chunk, if the pool can
-/// never have so many: its limit is lower, or there are not so many addresses. Refuses with `SOURCE_EMPTY` if the
-/// source has no memory for one of the chunks: those added before stay, and `nbbs_pool_shrink` gives them back.
+/// never have so many: its limit is lower, or there are not so many addresses. Refuses with `FULL` if a chunk that is
+/// missing is in the hands of another call, and with `SOURCE_EMPTY` if the source has no memory for one of the chunks:
+/// those added before stay, and `nbbs_pool_shrink` gives them back.
 /// Callable where the source is.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_reserve(

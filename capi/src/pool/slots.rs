@@ -91,7 +91,7 @@ impl Pool {
             let begin = chunk + number * self.shape.stride;
             Err(Error::of(Code::InsideUnit, object.addr() as u64, begin as u64))
         } else {
-            Err(self.foreign(object))
+            Err(Error::of(Code::NoObject, object.addr() as u64, 0))
         }
     }
 

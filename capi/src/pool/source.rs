@@ -97,8 +97,8 @@ pub(super) enum Memory {
     /// One block of the caller's: bookkeeping between `begin` and `slots`, of which `cut` bytes are taken, and then
     /// slots, of which so many are `given`.
     Block { begin: *mut u8, slots: *mut u8, cut: AtomicUsize, given: AtomicUsize },
-    /// The caller's functions, and how many chunks have been given back to them.
-    Source { source: Source, shape: Shape, withdrawn: AtomicUsize },
+    /// The caller's functions, and how often they were asked for the memory of a chunk.
+    Source { source: Source, shape: Shape, furnished: AtomicUsize },
 }
 
 impl Memory {
@@ -108,15 +108,15 @@ impl Memory {
     }
 
     pub(super) const fn source(source: Source, shape: Shape) -> Self {
-        Self::Source { source, shape, withdrawn: AtomicUsize::new(0) }
+        Self::Source { source, shape, furnished: AtomicUsize::new(0) }
     }
 
-    /// Chunks that have been given back.
-    pub(super) fn withdrawn(&self) -> &AtomicUsize {
+    /// How often memory of a chunk was asked for.
+    pub(super) fn furnished(&self) -> &AtomicUsize {
         static NONE: AtomicUsize = AtomicUsize::new(0);
         match self {
             Self::Block { .. } => &NONE,
-            Self::Source { withdrawn, .. } => withdrawn,
+            Self::Source { furnished, .. } => furnished,
         }
     }
 
@@ -160,7 +160,11 @@ unsafe impl ChunkSource for Memory {
                 NonNull::new(slots.wrapping_add(first))
             }
             Self::Block { begin, slots, cut, .. } => Self::cut_off(*begin, *slots, cut, layout),
-            Self::Source { source, shape, .. } => {
+            Self::Source { source, shape, furnished } => {
+                if layout.align() == 1 {
+                    // Relaxed: before anybody has an object there.
+                    furnished.fetch_add(1, Ordering::Relaxed);
+                }
                 let layout = Self::real(layout, shape)?;
                 // SAFETY: the caller's function, called as it was promised to be.
                 let block = unsafe { source.alloc?(source.context, layout.size(), layout.align()) };
@@ -170,13 +174,9 @@ unsafe impl ChunkSource for Memory {
     }
 
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        let Self::Source { source: Source { free, context, .. }, shape, withdrawn } = self else {
+        let Self::Source { source: Source { free, context, .. }, shape, .. } = self else {
             return;
         };
-        if layout.align() == 1 {
-            // Relaxed: before other memory lies there, for it comes by way of the source.
-            withdrawn.fetch_add(1, Ordering::Relaxed);
-        }
         if let Some(free) = free
             && let Some(layout) = Self::real(layout, shape)
         {

@@ -126,6 +126,23 @@ TEST(Memory, AlignmentIsThatOfTheBase) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % 32, 0u);
     expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 64: it takes a power of two up to 32",
                    [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 64, &address, e); });
+    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+                   [&](nbbs_error *e) { return nbbs_resize_bytes(arena, nullptr, 1, e); });
+    uint64_t index = 0;
+    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+                   [&](nbbs_error *e) { return nbbs_index_of(arena, nullptr, &index, e); });
+}
+
+TEST(Memory, AlignmentMayBeAboveTheLargestBlock) {
+    Arena arena(256);
+    auto *const base = reinterpret_cast<char *>(size_t{1} << 20);
+    ASSERT_EQ(nbbs_set_memory(&arena.handle, base, 16, nullptr), NBBS_CODE_OK);
+    void *first, *second;
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 100, 1 << 20, &first, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(first, base);
+    EXPECT_EQ(nbbs_alloc_bytes(arena, 100, 1 << 20, &second, nullptr), NBBS_CODE_EXHAUSTED) << "there is one such place";
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 2097152: it takes a power of two up to 1048576",
+                   [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 2 << 20, &second, e); });
 }
 
 }  // namespace

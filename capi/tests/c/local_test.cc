@@ -168,7 +168,7 @@ TEST(Local, BadFreesAreRefusedWhoeverKeepsTheSlot) {
         EXPECT_EQ(local.free(nullptr), NBBS_CODE_OK);
         EXPECT_EQ(local.free(object + 8), NBBS_CODE_INSIDE_UNIT);
         EXPECT_EQ(local.free(object + 48), NBBS_CODE_NO_OBJECT) << "kept";
-        EXPECT_EQ(local.free(object + 56), NBBS_CODE_FOREIGN_ADDRESS) << "inside what is kept";
+        EXPECT_EQ(local.free(object + 56), NBBS_CODE_NO_OBJECT) << "inside what is kept";
         EXPECT_EQ(local.free(foreign), NBBS_CODE_FOREIGN_ADDRESS);
         EXPECT_EQ(local.free(&pool), NBBS_CODE_FOREIGN_ADDRESS);
         EXPECT_EQ(local.free(reinterpret_cast<void *>(1)), NBBS_CODE_FOREIGN_ADDRESS);

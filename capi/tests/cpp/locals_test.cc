@@ -180,6 +180,8 @@ TEST(Local, MovesWithWhatItKeeps) {
     EXPECT_TRUE(third.deallocate(object));
     EXPECT_TRUE(second.deallocate(second.allocate(3)));
     second = std::move(third);
+    auto& same = second;
+    second = std::move(same);
     EXPECT_EQ(second.kept(), 64u);
     nbbs::pool<int> moved(std::move(pool));
     EXPECT_TRUE(second.deallocate(second.allocate(4)));

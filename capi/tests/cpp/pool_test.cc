@@ -55,6 +55,23 @@ TEST(Pool, DestroysWhatIsLeft) {
     EXPECT_EQ(Counted::alive, 0);
 }
 
+/// An object whose `operator&` is its own, as that of a smart pointer of COM.
+struct NoAddress : Counted {
+    using Counted::Counted;
+    NoAddress* operator&() { return nullptr; }
+};
+
+TEST(Pool, DestroysWhatHasAnAddressOperatorOfItsOwn) {
+    {
+        nbbs::pool<NoAddress> pool;
+        EXPECT_NE(pool.allocate(1), nullptr);
+        pool.clear();
+        EXPECT_EQ(Counted::alive, 0);
+        EXPECT_NE(pool.allocate(2), nullptr);
+    }
+    EXPECT_EQ(Counted::alive, 0);
+}
+
 TEST(Pool, AThrowingConstructorLeavesItsSlotFree) {
     nbbs::pool_config one;
     one.limit = 1;

@@ -63,7 +63,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// # Errors
     /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS),
-    /// [`MetadataError::TooShort`] if the slice is too short.
+    /// [`MetadataError::NoMemory`] if the words would be more than there are addresses, [`MetadataError::TooShort`] if the
+    /// slice is too short.
     ///
     /// ```
     /// use nbbs::{Buddy, MetadataError, metadata_words};

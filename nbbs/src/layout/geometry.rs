@@ -155,7 +155,7 @@ impl Layout {
             level += 1;
         }
         if words > (usize::MAX / 8) as u64 {
-            return Err(MetadataError::Units { units, max });
+            return Err(MetadataError::NoMemory { words: usize::MAX });
         }
         Ok(Self { units, top, max_order, base })
     }

@@ -44,33 +44,33 @@ impl<W: Word> Runs<'_, W> {
             return self.alloc_units(units);
         }
         let align = 1_u64.checked_shl(order).unwrap_or(0);
-        let offset = offset & align.wrapping_sub(1);
+        self.check_aligned(units, order, offset)?;
+        let offset = offset.unwrap_or(0) & align.wrapping_sub(1);
         if is_anywhere && offset == 0 && align == units {
-            self.check_aligned(units, order)?;
             // A block is found, and refused, at less cost than a run.
             return self.blocks.alloc(order).map_err(|_| RequestError::Exhausted { units });
         }
         let range = range.unwrap_or(0..self.geometry().units());
-        self.claim_within(Wanted { units, align, offset, top_down }, order, range)
-    }
-
-    /// Allocates a run whose alignment is `2^order`, in `range`.
-    fn claim_within(
-        self,
-        wanted: Wanted,
-        order: u32,
-        range: Range<u64>,
-    ) -> Result<u64, RequestError> {
-        let units = wanted.units;
-        self.check_aligned(units, order)?;
         self.check_within(&range)?;
+        let wanted = Wanted { units, align, offset, top_down };
         self.claim_in(wanted, wanted.core(), range).ok_or(RequestError::Exhausted { units })
     }
 
-    fn check_aligned(self, units: u64, order: u32) -> Result<(), RequestError> {
+    /// Checks that there are so many units at an aligned place. Of an order above the largest there is one such place at
+    /// most, and only a caller that has said what unit 0 stands for knows where.
+    fn check_aligned(
+        self,
+        units: u64,
+        order: u32,
+        offset: Option<u64>,
+    ) -> Result<(), RequestError> {
         self.check_units(units)?;
-        let max = self.geometry().max_order();
-        if order > max { Err(RequestError::OrderTooLarge { order, max }) } else { Ok(()) }
+        let (max, last) = (self.geometry().max_order(), self.geometry().units() - units);
+        let first_aligned =
+            |offset: u64| 1_u64.checked_shl(order).map(|align| offset.wrapping_neg() & (align - 1));
+        let is_there =
+            order <= max || offset.and_then(first_aligned).is_some_and(|place| place <= last);
+        if is_there { Ok(()) } else { Err(RequestError::OrderTooLarge { order, max }) }
     }
 
     fn check_units(self, units: u64) -> Result<(), RequestError> {

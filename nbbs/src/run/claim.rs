@@ -50,7 +50,7 @@ impl<W: Word> Runs<'_, W> {
             return Err(self.first_in_use(start, held.rests()));
         }
         self.claim_rests(held.rests(), end).map_err(|unit| {
-            self.clear_hidden(first);
+            self.clear_own(first, first.hidden());
             Some(unit)
         })?;
         self.rehead(&held, first.open(), end).map_err(|_| None)

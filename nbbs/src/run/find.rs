@@ -32,9 +32,9 @@ impl Wanted {
         ((unit + self.offset) & !(self.align - 1)).checked_sub(self.offset)
     }
 
-    /// Returns the first aligned unit from `unit` on.
+    /// Returns the first aligned unit from `unit` on, which may be far outside the arena.
     fn up(&self, unit: u64) -> u64 {
-        ((unit + self.offset + self.align - 1) & !(self.align - 1)) - self.offset
+        unit + ((unit + self.offset).wrapping_neg() & (self.align - 1))
     }
 
     /// Returns where the run can begin in the free units of `range`.

@@ -98,7 +98,7 @@ impl<W: Word> Runs<'_, W> {
         }
         let Ok(held) = self.hold(run) else { return false };
         self.clear_rests(held.rests(), held.end);
-        self.clear_hidden(held.first)
+        self.clear_own(held.first, held.first.hidden())
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.

@@ -105,29 +105,9 @@ impl<W: Word> Runs<'_, W> {
         let done = self.recode(first, first.hidden(), codes);
         if !done {
             self.clear_rests(held.rests(), end);
-            self.clear_left(first);
+            self.clear_left(first, first.hidden());
         }
         changed(held.start, done)
-    }
-
-    /// Clears hidden slots. Returns `false` if somebody has wrongly released or freed some of them.
-    pub(super) fn clear_hidden(self, first: Slots) -> bool {
-        let done = self.clear_slots(first, first.hidden());
-        if !done {
-            self.clear_left(first);
-        }
-        done
-    }
-
-    /// Clears what is left of hidden slots of which somebody has released or freed some, and merges: the other caller
-    /// may have been ahead of the climb.
-    fn clear_left(self, first: Slots) {
-        let reserved = first.with_count(first.count - 1);
-        if reserved.count > 0 && !self.clear_slots(reserved, reserved.reserved()) {
-            let last = Slots { slot: first.slot + reserved.count, count: 1, ..first };
-            self.clear_slots(last, last.closed());
-        }
-        self.tree().merge(first.level, first.idx);
     }
 }
 

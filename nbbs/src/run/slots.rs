@@ -72,11 +72,35 @@ impl<W: Word> Runs<'_, W> {
     /// cleared.
     pub(super) fn climb_from(self, slots: Slots, codes: u64) -> bool {
         let met_nobody = self.lane().climb(Path::Claims, slots.level, slots.idx);
-        if !met_nobody && !self.clear_slots(slots, codes) {
-            // Somebody has wrongly freed them, perhaps ahead of the climb: what that split lies below a block now.
-            self.tree().merge(slots.level, slots.idx);
+        if !met_nobody {
+            self.clear_own(slots, codes);
         }
         met_nobody
+    }
+
+    /// Clears `codes` from slots, or what is left of them if somebody has wrongly released or freed some. Returns
+    /// whether all were there.
+    pub(super) fn clear_own(self, slots: Slots, codes: u64) -> bool {
+        let done = self.clear_slots(slots, codes);
+        if !done {
+            self.clear_left(slots, codes);
+        }
+        done
+    }
+
+    /// Clears what is left of `codes`, reserved or hidden, of which somebody has wrongly released or freed some. If all
+    /// that was reserved is left, it was the head behind that was freed. Then merges: the other caller may have been
+    /// ahead of the climb, and what that split lies below a block now.
+    pub(super) fn clear_left(self, slots: Slots, codes: u64) {
+        let own = span::reserved(codes);
+        let cleared = self.tree().rewrite(slots.level, slots.idx, |found| {
+            let reserved = span::reserved(found) & own;
+            let head = if reserved == own { 0 } else { span::heads(found) & span::heads(codes) };
+            let left = reserved | head;
+            (left != 0).then_some((found & !word::both_bits(left), ()))
+        });
+        self.lane().noted(slots.level, slots.idx, cleared);
+        self.tree().merge(slots.level, slots.idx);
     }
 
     /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.

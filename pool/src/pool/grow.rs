@@ -36,7 +36,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// ```
     ///
     /// # Errors
-    /// [`Exhausted::Slots`]: the pool has all the slots that it may have; [`Exhausted::Memory`]: the source has no memory
+    /// [`Exhausted::Slots`]: the pool has all the slots that it may have, but for those in the hands of other calls that
+    /// add or give back chunks; [`Exhausted::Memory`]: the source has no memory
     /// for a chunk.
     pub fn grow(&self) -> Result<usize, Exhausted> {
         self.add_chunk_ahead()?;
@@ -58,12 +59,17 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     ///
     /// # Errors
     /// [`Exhausted::Slots`]: the pool [can never have](crate::Config::check_slots) so many, and nothing has changed.
+    /// [`Exhausted::Limit`]: a chunk that is missing is in the hands of another call, or of a thread that has died in one.
     /// [`Exhausted::Memory`]: the source has no memory for one of the chunks. Those added before stay, since others may
     /// have allocated from them; [`shrink`](Self::shrink) gives them back.
     pub fn reserve(&self, slots: usize) -> Result<(), Exhausted> {
         self.config.check_slots(slots, Chunk::<T, W>::STRIDE)?;
         while self.capacity() < slots {
-            self.add_chunk_ahead()?;
+            match self.add_chunk() {
+                // Others have added the chunks that were missing.
+                Err(Exhausted::Limit { .. }) if self.capacity() >= slots => break,
+                added => _ = added?,
+            }
         }
         Ok(())
     }
@@ -173,12 +179,14 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
         self.table.strike(chunk, self.chunk_bytes());
         let layout = Chunk::<T, W>::memory_layout(chunk.slots());
-        if let (Some(block), Some(layout)) = (chunk.uninstall(), layout) {
+        let block = chunk.uninstall();
+        // Before the source is called, which may take its time: meanwhile the chunk can get other memory.
+        add(&self.table.without_memory, 1);
+        if let (Some(block), Some(layout)) = (block, layout) {
             // SAFETY: `furnish` got the block from this source with this layout. All slots are ours and
             // empty, and the chunk no longer names the block, so nobody reaches it.
             unsafe { self.source.free(block, layout) };
         }
-        add(&self.table.without_memory, 1);
         true
     }
 
