@@ -6,23 +6,10 @@ use std::ops::Range;
 use std::rc::Rc;
 
 use nbbs::sync::Word;
-use nbbs::{Buddy, Request, Shape};
+use nbbs::{Buddy, Request};
 use testkit::depth;
-use testkit::hooked::{Hook, Hooked};
 use testkit::program::Arena;
-use testkit::steered::{Steering, steer};
-
-/// The hook of steered words of a shape.
-#[derive(Debug, Default)]
-struct InShape<const LEAF: u32, const FAN: u32>;
-
-impl<const LEAF: u32, const FAN: u32> Hook for InShape<LEAF, FAN> {
-    const SHAPE: Shape = Shape::new(LEAF, FAN, if LEAF == 5 { 10 } else { 3 });
-
-    fn before_access() {
-        Steering::before_access();
-    }
-}
+use testkit::steered::{SteeredIn, steer};
 
 /// What the other lanes hold, and have held at some step.
 struct Others {
@@ -91,7 +78,7 @@ fn requests<const LEAF: u32, const FAN: u32>(seeds: Range<u64>, most: u64) -> u6
     for seed in seeds {
         let mut random = fastrand::Rng::with_seed(seed);
         let all = random.u64(1..=most);
-        let arena = Rc::new(Arena::<Hooked<InShape<LEAF, FAN>>>::new(all));
+        let arena = Rc::new(Arena::<SteeredIn<LEAF, FAN>>::new(all));
         let others = Rc::new(RefCell::new(Others::new(seed, all)));
         for _ in 0..12 {
             for _ in 0..random.u32(..6) {

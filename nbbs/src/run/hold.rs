@@ -105,7 +105,7 @@ impl<W: Word> Runs<'_, W> {
         let done = self.recode(first, first.hidden(), codes);
         if !done {
             self.clear_rests(held.rests(), end);
-            self.clear_left(first, first.hidden());
+            self.clear_own(first, first.hidden());
         }
         changed(held.start, done)
     }

@@ -78,29 +78,26 @@ impl<W: Word> Runs<'_, W> {
         met_nobody
     }
 
-    /// Clears `codes` from slots, or what is left of them if somebody has wrongly released or freed some. Returns
-    /// whether all were there.
+    /// Clears `codes` from slots, or what is left of them if somebody has wrongly released or freed some, and updates the
+    /// words above. Returns whether all were there.
     pub(super) fn clear_own(self, slots: Slots, codes: u64) -> bool {
-        let done = self.clear_slots(slots, codes);
-        if !done {
-            self.clear_left(slots, codes);
-        }
-        done
-    }
-
-    /// Clears what is left of `codes`, reserved or hidden, of which somebody has wrongly released or freed some. If all
-    /// that was reserved is left, it was the head behind that was freed. Then merges: the other caller may have been
-    /// ahead of the climb, and what that split lies below a block now.
-    pub(super) fn clear_left(self, slots: Slots, codes: u64) {
-        let own = span::reserved(codes);
-        let cleared = self.tree().rewrite(slots.level, slots.idx, |found| {
-            let reserved = span::reserved(found) & own;
-            let head = if reserved == own { 0 } else { span::heads(found) & span::heads(codes) };
-            let left = reserved | head;
-            (left != 0).then_some((found & !word::both_bits(left), ()))
+        let Slots { level, idx, slot, count } = slots;
+        let cleared = self.tree().rewrite(level, idx, |found| {
+            let is_whole = span::is_there(found, slot, count, codes);
+            let left = if is_whole { span::bits(slot, count) } else { left_of(codes, found) };
+            (left != 0).then_some((found & !left, is_whole))
         });
-        self.lane().noted(slots.level, slots.idx, cleared);
-        self.tree().merge(slots.level, slots.idx);
+        match self.lane().noted(level, idx, cleared) {
+            Some((new, true)) => {
+                self.tree().merge_or_publish(level, idx, new);
+                true
+            }
+            // The other caller may have been ahead of the climb: what that split lies below a block now.
+            _ => {
+                self.tree().merge(level, idx);
+                false
+            }
+        }
     }
 
     /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.
@@ -122,4 +119,13 @@ impl<W: Word> Runs<'_, W> {
         }
         true
     }
+}
+
+/// Returns the bits of what is left in a word of `codes`, reserved or hidden, of which somebody has wrongly released or
+/// freed some. If all that was reserved is left, it was the head behind that was freed.
+fn left_of(codes: u64, found: u64) -> u64 {
+    let own = span::reserved(codes);
+    let reserved = span::reserved(found) & own;
+    let head = if reserved == own { 0 } else { span::heads(found) & span::heads(codes) };
+    word::both_bits(reserved | head)
 }

@@ -26,6 +26,8 @@ use std::rc::Rc;
 use std::sync::Barrier;
 use std::thread::{self, LocalKey};
 
+use nbbs::Shape;
+
 use crate::Violation;
 use crate::hooked::{Hook, Hooked};
 use crate::program::Body;
@@ -45,6 +47,25 @@ pub struct Steering;
 impl Hook for Steering {
     fn before_access() {
         called(&STEER);
+    }
+
+    fn pause() {
+        pause();
+    }
+}
+
+/// Steered words of a shape of their own, in which few units have many levels.
+pub type SteeredIn<const LEAF: u32, const FAN: u32> = Hooked<SteeringIn<LEAF, FAN>>;
+
+/// The hook of [`SteeredIn`].
+#[derive(Debug, Default)]
+pub struct SteeringIn<const LEAF: u32, const FAN: u32>;
+
+impl<const LEAF: u32, const FAN: u32> Hook for SteeringIn<LEAF, FAN> {
+    const SHAPE: Shape = Shape::new(LEAF, FAN, if LEAF == 5 { 10 } else { 3 });
+
+    fn before_access() {
+        Steering::before_access();
     }
 
     fn pause() {
