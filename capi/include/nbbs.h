@@ -815,7 +815,8 @@ typedef struct nbbs_pool_config {
  */
 typedef struct nbbs_source {
     /**
-     * Returns `bytes` bytes at a multiple of `align`, a power of two, or null.
+     * Returns `bytes` bytes at a multiple of `align`, a power of two, or null. What is less aligned is given back at
+     * once, as if there were nothing.
      */
     void *(*alloc)(void *context, size_t bytes, size_t align);
     /**

@@ -1,7 +1,7 @@
-//! Which memory is known to be zero: a bit for each chunk of units, set when one of them is first handed out.
+//! Which memory is known to be zero: a bit for each stretch of units, set when one of them is first handed out.
 //!
-//! A thread that is handed units sets the bits of their chunks, and frees them later. So a thread that holds units and
-//! finds the bit of their chunk clear is the first to hold them, or the first since they were made zero: what the last
+//! A thread that is handed units sets the bits of their stretches, and frees them later. So a thread that holds units and
+//! finds the bit of their stretch clear is the first to hold them, or the first since they were made zero: what the last
 //! holder did comes before its free, and the free before the next claim.
 
 use core::ops::Range;
@@ -12,15 +12,15 @@ use nbbs::sync::Word;
 
 use crate::words::HeapWord;
 
-/// log2 of the units of a chunk: 64 KiB.
-pub const CHUNK_LOG2: u32 = 6;
+/// log2 of the units of a stretch: 64 KiB.
+pub const STRETCH_LOG2: u32 = 6;
 
-/// Returns the number of words for the chunks of this many units.
+/// Returns the number of words for the stretches of this many units.
 pub const fn fresh_words(units: u64) -> usize {
-    units.div_ceil(64 << CHUNK_LOG2) as usize
+    units.div_ceil(64 << STRETCH_LOG2) as usize
 }
 
-/// The chunk bits of a region.
+/// The stretch bits of a region.
 #[derive(Clone, Copy, Debug)]
 pub struct Fresh<'a> {
     words: &'a [HeapWord],
@@ -32,7 +32,7 @@ impl<'a> Fresh<'a> {
         Self { words }
     }
 
-    /// Records that nothing is known of any chunk.
+    /// Records that nothing is known of any stretch.
     pub fn touch_all(&self) {
         // Relaxed, here and below: orders nothing, as above.
         self.words.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
@@ -40,20 +40,20 @@ impl<'a> Fresh<'a> {
 
     /// Records that the units, which the caller holds, may be written to.
     ///
-    /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first units of a chunk.
+    /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first units of a stretch.
     pub fn touch(&self, units: Range<u64>) {
-        for (word, bits) in self.bits(Self::chunks(units)) {
+        for (word, bits) in self.bits(Self::stretches(units)) {
             if bits & !word.load(Ordering::Relaxed) != 0 {
                 word.fetch_or(bits, Ordering::Relaxed);
             }
         }
     }
 
-    /// Records that units, which the caller holds, are zero. Only the chunks that lie wholly in the units are then
+    /// Records that units, which the caller holds, are zero. Only the stretches that lie wholly in the units are then
     /// known to be.
     pub fn renew(&self, units: Range<u64>) {
-        let chunk = 1 << CHUNK_LOG2;
-        let whole = units.start.div_ceil(chunk)..units.end / chunk;
+        let stretch = 1 << STRETCH_LOG2;
+        let whole = units.start.div_ceil(stretch)..units.end / stretch;
         for (word, bits) in self.bits(whole) {
             word.fetch_and(!bits, Ordering::Relaxed);
         }
@@ -62,22 +62,25 @@ impl<'a> Fresh<'a> {
     /// Returns whether some of the units may be other than zero.
     pub fn is_touched(&self, units: Range<u64>) -> bool {
         let touched = |(word, bits): (&HeapWord, u64)| word.load(Ordering::Relaxed) & bits != 0;
-        self.bits(Self::chunks(units)).any(touched)
+        self.bits(Self::stretches(units)).any(touched)
     }
 
-    /// Returns the chunks that contain such units.
-    fn chunks(units: Range<u64>) -> Range<u64> {
-        units.start >> CHUNK_LOG2..units.end.div_ceil(1 << CHUNK_LOG2)
+    /// Returns the stretches that contain such units.
+    fn stretches(units: Range<u64>) -> Range<u64> {
+        units.start >> STRETCH_LOG2..units.end.div_ceil(1 << STRETCH_LOG2)
     }
 
-    /// Returns the words of chunks, and the bits in each.
-    fn bits(&self, chunks: Range<u64>) -> impl Iterator<Item = (&'a HeapWord, u64)> + use<'a> {
+    /// Returns the words of stretches, and the bits in each.
+    fn bits(&self, stretches: Range<u64>) -> impl Iterator<Item = (&'a HeapWord, u64)> + use<'a> {
         let words = self.words;
-        let numbers =
-            if chunks.is_empty() { 0..0 } else { chunks.start / 64..chunks.end.div_ceil(64) };
+        let numbers = if stretches.is_empty() {
+            0..0
+        } else {
+            stretches.start / 64..stretches.end.div_ceil(64)
+        };
         let of = move |number: u64| {
-            let first = chunks.start.max(64 * number) - 64 * number;
-            let end = chunks.end.min(64 * number + 64) - 64 * number;
+            let first = stretches.start.max(64 * number) - 64 * number;
+            let end = stretches.end.min(64 * number + 64) - 64 * number;
             let below_end = u64::MAX >> (64 - end);
             words.get(number as usize).map(|word| (word, below_end & u64::MAX << first))
         };

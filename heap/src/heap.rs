@@ -146,7 +146,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     ///
-    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the chunks of 64 KiB of which
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the stretches of 64 KiB of which
     /// nothing was ever handed out are not written to.
     ///
     /// ```

@@ -1,7 +1,7 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | a bit per chunk | units
+//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | a bit per stretch | units
 //! ```
 
 use core::alloc::Layout;
@@ -13,7 +13,7 @@ use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
-use crate::fresh::{CHUNK_LOG2, Fresh, fresh_words};
+use crate::fresh::{Fresh, STRETCH_LOG2, fresh_words};
 use crate::runs::Runs;
 use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
@@ -387,7 +387,7 @@ impl Region<'_> {
     fn clear(&self, units: Range<u64>) {
         let mut first = units.start;
         while first < units.end {
-            let end = units.end.min((first | ((1 << CHUNK_LOG2) - 1)) + 1);
+            let end = units.end.min((first | ((1 << STRETCH_LOG2) - 1)) + 1);
             if self.fresh.is_touched(first..end) {
                 // SAFETY: the units are those of the run, which is the caller's.
                 unsafe { self.runs.pointer(first).write_bytes(0, (end - first) as usize * UNIT) };

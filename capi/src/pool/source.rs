@@ -18,7 +18,8 @@ use crate::error::{Code, Error};
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub struct Source {
-    /// Returns `bytes` bytes at a multiple of `align`, a power of two, or null.
+    /// Returns `bytes` bytes at a multiple of `align`, a power of two, or null. What is less aligned is given back at
+    /// once, as if there were nothing.
     pub alloc: Option<
         unsafe extern "C" fn(context: *mut c_void, bytes: usize, align: usize) -> *mut c_void,
     >,
@@ -165,10 +166,16 @@ unsafe impl ChunkSource for Memory {
                     // Relaxed: before anybody has an object there.
                     furnished.fetch_add(1, Ordering::Relaxed);
                 }
-                let layout = Self::real(layout, shape)?;
+                let real = Self::real(layout, shape)?;
                 // SAFETY: the caller's function, called as it was promised to be.
-                let block = unsafe { source.alloc?(source.context, layout.size(), layout.align()) };
-                NonNull::new(block.cast()).filter(|block| block.addr().get() % layout.align() == 0)
+                let block = unsafe { source.alloc?(source.context, real.size(), real.align()) };
+                let block = NonNull::new(block.cast::<u8>())?;
+                if block.addr().get() % real.align() != 0 {
+                    // SAFETY: it has just come for this layout, and nobody has seen it.
+                    unsafe { self.free(block, layout) };
+                    return None;
+                }
+                Some(block)
             }
         }
     }

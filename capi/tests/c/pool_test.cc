@@ -137,6 +137,19 @@ TEST(Pool, EndsAtItsLimitAndItsSource) {
     EXPECT_EQ(counted.blocks, 0) << "nothing is left behind";
 }
 
+TEST(Pool, WhatIsNotAlignedGoesBack) {
+    static int blocks;
+    static char memory[1 << 16];
+    const nbbs_source misaligned = {
+        [](void *, size_t, size_t) -> void * { return blocks++, memory + 1; },
+        [](void *, void *block, size_t, size_t) { EXPECT_EQ(block, memory + 1), blocks--; }, nullptr};
+    nbbs_pool_config config = config_of(16, 0, 0);
+    config.reserve = 1;
+    nbbs_pool *pool = nullptr;
+    EXPECT_EQ(nbbs_pool_create(&config, &misaligned, &pool, nullptr), NBBS_CODE_SOURCE_EMPTY);
+    EXPECT_EQ(blocks, 0);
+}
+
 // How many objects come with the first.
 size_t first_chunk(size_t size, size_t limit, const nbbs_source *source = nullptr) {
     nbbs_pool *pool = make(config_of(size, 1, limit), source);

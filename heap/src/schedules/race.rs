@@ -47,7 +47,7 @@ enum Theme {
     Slabs,
     /// Everything, with one to three sizes.
     Caches,
-    /// Pages that are given away beside memory that is asked for as zero, in chunks of 64 units.
+    /// Pages that are given away beside memory that is asked for as zero, in stretches of 64 units.
     Pages,
 }
 

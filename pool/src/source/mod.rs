@@ -23,7 +23,8 @@ pub use region::Region;
 /// A source of memory for a pool's chunks, to which it is also given back.
 ///
 /// The pool asks for a chunk's slots, for its bitmaps and for its table of chunks, each as a block; all but the first
-/// kind stay until the pool is dropped. Any thread may call it, several at once if the source is `Sync`.
+/// kind stay until the pool is dropped. Any thread may call it, several at once if the source is `Sync`. It should not
+/// panic: slots that the caller has just claimed would be lost, or a chunk that it is giving back.
 ///
 /// ```
 /// use nbbs_pool::{ChunkSource, Config, Global, Pool};
