@@ -18,7 +18,7 @@ cargo build --release --quiet --package linux-memory
 # As `cargo test` builds them: a release would build all that tests depend on once more.
 cargo build --quiet --package nbbs-pool --example messages
 cargo build --quiet --package nbbs-shared --example survivors
-cargo build --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap
+cargo build --quiet --package nbbs-heap --features allocator-api2 --example one_line --example in_a_heap --example growing
 target_dir=${CARGO_TARGET_DIR:-target}
 
 # says PATTERN COMMAND...: checks that a command succeeds, and prints a line like this.
@@ -41,6 +41,7 @@ finds '^balloon: --memory 1000000000: at most half' release/balloon --memory 100
 says '^0 are in use; the pool grew to [0-9]+ slots' debug/examples/messages
 says '^0 messages lost, 0 bytes lost' debug/examples/survivors 2
 says '^31676 words counted by 4 threads, all in a heap of [1-9]' debug/examples/one_line
+says '^ 80 MiB in use, +[0-9]+ MiB given to the heap' debug/examples/growing
 says '^a further MiB is refused: true' debug/examples/in_a_heap
 says '^free again: ([0-9]+) of \1 KiB' debug/examples/in_a_heap
 echo "the examples work, and what is broken on purpose is found"

@@ -16,7 +16,7 @@ source verify/share.bash
 rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 [ -n "$rust" ] || failed "Cargo.toml names no rust-version"
 # Each of them builds all that is built for it: a share is tried.
-mapfile -t without_os < <(printf '%s\n' aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none | share)
+mapfile -t without_os < <(printf '%s\n' aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none wasm32-unknown-unknown | share)
 without_atomics=thumbv7em-none-eabihf
 without_swaps=thumbv6m-none-eabi
 verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"

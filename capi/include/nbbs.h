@@ -542,7 +542,7 @@ typedef struct nbbs_request {
      */
     bool top_down;
     /**
-     * The index that unit 0 stands for.
+     * The index that unit 0 stands for. If it is not 0, the order may be above the largest of the arena.
      */
     uint64_t offset;
 } nbbs_request;
