@@ -542,7 +542,8 @@ typedef struct nbbs_request {
      */
     bool top_down;
     /**
-     * The index that unit 0 stands for. If it is not 0, the order may be above the largest of the arena.
+     * The index that unit 0 stands for. If it is 0, an order above the arena's largest is refused; otherwise such an order
+     * aligns one unit at most.
      */
     uint64_t offset;
 } nbbs_request;
@@ -890,11 +891,11 @@ typedef struct nbbs_pool_local {
      */
     uint32_t shift;
     /**
-     * Where the pool counts how often it has got memory for a chunk, and what that was when `chunks` was right.
+     * Where the pool counts the chunks whose memory it gives back, and what that was when `chunks` was right.
      */
-    const size_t *furnished;
+    const size_t *withdrawn;
     /**
-     * As said at `furnished`.
+     * As said at `withdrawn`.
      */
     size_t seen;
     /**

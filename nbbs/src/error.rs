@@ -198,7 +198,8 @@ pub enum RequestError {
         /// Units in the arena.
         max: u64,
     },
-    /// The alignment is above the largest order of the arena.
+    /// The alignment is above the largest order of the arena, and no unit with so many behind it is known to be so
+    /// aligned.
     OrderTooLarge {
         /// Order given.
         order: u32,

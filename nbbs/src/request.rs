@@ -69,7 +69,8 @@ impl Request {
 
     /// Counts alignment from `units` units in front of the arena: the first unit plus `units` becomes a multiple of
     /// what [`aligned`](Self::aligned) says. For arenas whose unit 0 stands for an address that is less aligned.
-    /// Only with an offset, be it 0, may the order be above the largest of the arena, as at most one unit is so aligned.
+    /// An order above the arena's largest, up to 63, is refused unless an offset is given, be it 0: only then is it known
+    /// which unit, if any, is so aligned.
     ///
     /// ```
     /// # use nbbs::Request;

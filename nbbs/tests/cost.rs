@@ -152,6 +152,19 @@ fn pieces_that_are_too_small_are_judged_by_their_words() {
     refuse_run(&buddy, Request::units(7), limit);
 }
 
+/// A search for aligned places that lie far apart does not look at the words between them, from whichever end it comes.
+#[test]
+fn places_far_apart_are_all_that_is_looked_at() {
+    let arena = Arena::<Steered>::new(1 << 18);
+    let buddy = arena.buddy();
+    (0..1 << 13).for_each(|word| _ = buddy.on(0).alloc_at(32 * word, 1).unwrap());
+    for (order, limit) in [(9, 2200), (12, 500), (14, 200)] {
+        let request = Request::units(1).aligned(order);
+        refuse_run(&buddy, request.clone(), limit);
+        refuse_run(&buddy, request.top_down(), limit);
+    }
+}
+
 /// Runs that leave one unit of each leaf word: the figures of this one are in the documentation.
 #[test]
 fn the_worst_that_is_known() {

@@ -20,7 +20,7 @@ fn allocate<W: Word>(
     aim: &AtomicU64,
 ) {
     let (mut random, lane) = (fastrand::Rng::with_seed(seed), buddy.on(number));
-    let (mut held, mut reserved) = (Vec::new(), Vec::new());
+    let mut held = Vec::new();
     for _ in 0..random.u32(1..5) {
         let from = random.u64(block.clone());
         let to = (from + random.u64(1..10)).min(buddy.units());
@@ -28,13 +28,11 @@ fn allocate<W: Word>(
         match random.u32(0..6) {
             0 => held.extend(lane.alloc(random.u32(..=buddy.max_order())).ok()),
             1 => held.extend(lane.alloc_units(random.u64(1..=buddy.units())).ok()),
-            2 | 3 => held.extend(lane.alloc_at(from, to - from).ok()),
-            4 => reserved.extend(buddy.reserve(from..to).is_ok().then_some(from..to)),
+            2..=4 => held.extend(lane.alloc_at(from, to - from).ok()),
             _ => held.last().into_iter().for_each(|&index| _ = lane.grow(index, 7)),
         }
     }
     held.into_iter().for_each(|index| _ = lane.free(index).unwrap());
-    reserved.into_iter().for_each(|range| buddy.release(range).unwrap());
 }
 
 /// Frees and releases units of the block, and resizes what it takes to be there. Returns how often that was accepted.
@@ -128,5 +126,5 @@ fn nothing_is_lost() {
         races::<1, 2>(seeds.clone(), 100),
         races::<1, 1>(seeds, 60),
     ];
-    assert!(accepted.iter().all(|&mistakes| mistakes > 20), "{accepted:?}");
+    assert!(accepted.iter().all(|&mistakes| mistakes > 5), "{accepted:?}");
 }

@@ -56,9 +56,9 @@ NBBS_HOT inline bool knows(const nbbs_pool_local& local, const void* object, uns
     }
     mark = chunk.marks + number;
     // A chunk that has gone may have come back elsewhere, with the same bytes. Acquire, and only then the count: who marked
-    // an object there came after its memory was counted, so that a second free here finds that, too.
+    // an object there came after the chunk was counted as gone, so that a second free here finds that, too.
     return __atomic_load_n(mark, __ATOMIC_ACQUIRE) == mark_used &&
-           __atomic_load_n(local.furnished, __ATOMIC_RELAXED) == local.seen;
+           __atomic_load_n(local.withdrawn, __ATOMIC_RELAXED) == local.seen;
 }
 
 /// Keeps the slot of an object that was there, unless the local keeps as many as it may.

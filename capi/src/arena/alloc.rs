@@ -21,7 +21,8 @@ pub struct Request {
     pub order: u32,
     /// Whether to take the last place that will do, instead of the first.
     pub top_down: bool,
-    /// The index that unit 0 stands for. If it is not 0, the order may be above the largest of the arena.
+    /// The index that unit 0 stands for. If it is 0, an order above the arena's largest is refused; otherwise such an order
+    /// aligns one unit at most.
     pub offset: u64,
 }
 

@@ -38,9 +38,9 @@ pub struct PoolLocal {
     pub most: usize,
     /// log2 of the distance between chunks, by which they are found in `chunks`.
     pub shift: u32,
-    /// Where the pool counts how often it has got memory for a chunk, and what that was when `chunks` was right.
-    pub furnished: *const usize,
-    /// As said at `furnished`.
+    /// Where the pool counts the chunks whose memory it gives back, and what that was when `chunks` was right.
+    pub withdrawn: *const usize,
+    /// As said at `withdrawn`.
     pub seen: usize,
     /// Chunks whose objects have been freed here.
     pub chunks: [PoolChunk; LOCAL_CHUNKS],
@@ -82,7 +82,7 @@ impl PoolLocal {
         kept: 0,
         most: 0,
         shift: 0,
-        furnished: null(),
+        withdrawn: null(),
         seen: 0,
         chunks: [NO_CHUNK; LOCAL_CHUNKS],
         slots: [NO_SLOT; LOCAL_SLOTS],
@@ -153,10 +153,10 @@ impl PoolLocal {
         // them.
         let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(number)) };
         // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of
-        // who marked an object there, after its memory was counted: so the count, looked at after the mark, says to a
+        // who marked an object there, after the chunk was counted: so the count, looked at after the mark, says to a
         // second free here, too, that the chunk has gone. Relaxed for that: see `remember`.
         let used = mark.load(Ordering::Acquire) == USED;
-        (used && pool.furnished().load(Ordering::Relaxed) == self.seen).then_some(mark)
+        (used && pool.withdrawn().load(Ordering::Relaxed) == self.seen).then_some(mark)
     }
 
     /// The mark of any object; its chunk is remembered.
@@ -172,10 +172,11 @@ impl PoolLocal {
 
     /// Has the next free of an object of this chunk find it at once.
     fn remember(&mut self, pool: &Pool, found: &Found<'_>, object: *mut c_void) {
-        // Relaxed: whoever has an object in a chunk has heard of the count, as that came before the object.
-        let furnished = pool.furnished().load(Ordering::Relaxed);
-        if self.seen != furnished {
-            (self.seen, self.chunks) = (furnished, [NO_CHUNK; LOCAL_CHUNKS]);
+        // Relaxed: whoever has an object in a chunk has heard of those that went before it came, and while there is an
+        // object it does not go.
+        let withdrawn = pool.withdrawn().load(Ordering::Relaxed);
+        if self.seen != withdrawn {
+            (self.seen, self.chunks) = (withdrawn, [NO_CHUNK; LOCAL_CHUNKS]);
         }
         let begin = object.addr() - found.slot * pool.shape.stride;
         let (objects, marks) = (found.slots.len(), marks_of(&found.slots));
@@ -273,13 +274,13 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
             return Err(Setting::Most.refused(most as u64, 0..=LOCAL_SLOTS as u64));
         }
         let usual = (pool.inner.max_len() / SHARES).clamp(1, LOCAL_SLOTS);
-        let furnished = pool.furnished();
+        let withdrawn = pool.withdrawn();
         let made = PoolLocal {
             pool,
             most: if most == 0 { usual } else { most },
             shift: pool.shift(),
-            furnished: furnished.as_ptr(),
-            seen: furnished.load(Ordering::Relaxed),
+            withdrawn: withdrawn.as_ptr(),
+            seen: withdrawn.load(Ordering::Relaxed),
             ..PoolLocal::NONE
         };
         // SAFETY: memory for a local, by the caller's promise.
@@ -376,5 +377,5 @@ pub unsafe extern "C" fn nbbs_pool_local_kept(local: *const PoolLocal) -> usize 
     pointer::checked(local, 1).map_or(0, |local: NonNull<PoolLocal>| unsafe { local.as_ref() }.kept)
 }
 
-/// C reads the pool's count as a plain `size_t`.
+/// C reads the pool's count of withdrawn chunks as a plain `size_t`.
 const _: () = assert!(size_of::<AtomicUsize>() == size_of::<usize>());

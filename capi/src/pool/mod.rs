@@ -89,8 +89,8 @@ const MOST_CHUNK: usize = 1 << 24;
 
 impl Pool {
     /// Chunks that have been given back.
-    fn furnished(&self) -> &AtomicUsize {
-        self.inner.source().furnished()
+    fn withdrawn(&self) -> &AtomicUsize {
+        self.inner.source().withdrawn()
     }
 
     /// log2 of the distance between chunks; there is one place for those of a single block.

@@ -98,8 +98,8 @@ pub(super) enum Memory {
     /// One block of the caller's: bookkeeping between `begin` and `slots`, of which `cut` bytes are taken, and then
     /// slots, of which so many are `given`.
     Block { begin: *mut u8, slots: *mut u8, cut: AtomicUsize, given: AtomicUsize },
-    /// The caller's functions, and how often they were asked for the memory of a chunk.
-    Source { source: Source, shape: Shape, furnished: AtomicUsize },
+    /// The caller's functions, and how many chunks' memory was given back to them.
+    Source { source: Source, shape: Shape, withdrawn: AtomicUsize },
 }
 
 impl Memory {
@@ -109,15 +109,15 @@ impl Memory {
     }
 
     pub(super) const fn source(source: Source, shape: Shape) -> Self {
-        Self::Source { source, shape, furnished: AtomicUsize::new(0) }
+        Self::Source { source, shape, withdrawn: AtomicUsize::new(0) }
     }
 
-    /// How often memory of a chunk was asked for.
-    pub(super) fn furnished(&self) -> &AtomicUsize {
+    /// Chunks whose memory was given back, or is about to be.
+    pub(super) fn withdrawn(&self) -> &AtomicUsize {
         static NONE: AtomicUsize = AtomicUsize::new(0);
         match self {
             Self::Block { .. } => &NONE,
-            Self::Source { furnished, .. } => furnished,
+            Self::Source { withdrawn, .. } => withdrawn,
         }
     }
 
@@ -161,11 +161,7 @@ unsafe impl ChunkSource for Memory {
                 NonNull::new(slots.wrapping_add(first))
             }
             Self::Block { begin, slots, cut, .. } => Self::cut_off(*begin, *slots, cut, layout),
-            Self::Source { source, shape, furnished } => {
-                if layout.align() == 1 {
-                    // Relaxed: before anybody has an object there.
-                    furnished.fetch_add(1, Ordering::Relaxed);
-                }
+            Self::Source { source, shape, .. } => {
                 let real = Self::real(layout, shape)?;
                 // SAFETY: the caller's function, called as it was promised to be.
                 let block = unsafe { source.alloc?(source.context, real.size(), real.align()) };
@@ -177,6 +173,13 @@ unsafe impl ChunkSource for Memory {
                 }
                 Some(block)
             }
+        }
+    }
+
+    fn retire(&self, _: Layout) {
+        if let Self::Source { withdrawn, .. } = self {
+            // Relaxed: whoever has an object in the chunk's next memory came after that was installed, and so after this.
+            withdrawn.fetch_add(1, Ordering::Relaxed);
         }
     }
 

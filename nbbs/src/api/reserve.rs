@@ -18,7 +18,8 @@ impl<W: Word> Buddy<'_, W> {
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], or [`RangeError::InUse`] if a unit is allocated or reserved already, or if another
-    /// thread is allocating around it at that moment; nothing has changed.
+    /// thread is allocating around it at that moment; nothing has changed. (If somebody wrongly releases a part of the
+    /// range before the call returns, the rest of its 32 units may stay reserved.)
     ///
     /// ```
     /// # use nbbs::RangeError;

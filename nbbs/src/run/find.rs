@@ -77,12 +77,9 @@ struct Piece {
 }
 
 impl Search {
-    /// Returns the slots of `2^order` units of the word at `first` of which some units are still to be looked at, by
-    /// their low bits.
-    fn slots_ahead(&self, first: u64, order: u32) -> u64 {
-        let slots_to =
-            |unit: u64| word::first_slots((unit.saturating_sub(first) >> order).min(32) as u32);
-        slots_to(self.rest.end + ((1 << order) - 1)) & !slots_to(self.rest.start)
+    /// Returns whether some of `units` are still to be looked at.
+    fn meets(&self, units: &Range<u64>) -> bool {
+        units.start < self.rest.end && units.end > self.rest.start
     }
 
     /// Iterates over the slots of a set, given by their low bits, from the end where the search begins.
@@ -195,13 +192,16 @@ impl<W: Word> Runs<'_, W> {
         let inside = word::first_slots(self.geometry().slots(level, idx));
         let slots = (word::free_slots(codes) | promising) & inside;
         let below = self.tree().below(level, idx);
-        let first = W::SHAPE.first_unit(level, idx, 0);
-        let ahead = slots & search.slots_ahead(first, slot_order);
-        let mut is_misled = promises && ahead == slots;
-        for slot in search.slots_in_order(ahead) {
-            let place = if word::code(codes, slot) == word::FREE {
-                let first = first + (u64::from(slot) << slot_order);
-                let units = first..first + (1 << slot_order);
+        let mut is_misled = promises;
+        for slot in search.slots_in_order(slots) {
+            let first = W::SHAPE.first_unit(level, idx, slot);
+            let units = first..first + (1 << slot_order);
+            let is_free = word::code(codes, slot) == word::FREE;
+            if !search.meets(&units) {
+                is_misled = false;
+                continue;
+            }
+            let place = if is_free {
                 self.next_in_piece(Piece { units, below: (level, idx) }, search)
             } else {
                 let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));

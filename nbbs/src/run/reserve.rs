@@ -19,7 +19,7 @@ impl<W: Word> Runs<'_, W> {
                 let from = W::SHAPE.first_unit(0, units.idx, units.slot);
                 let unit = self.first_in_use(from, from + u64::from(units.count)).unwrap_or(from);
                 for units in leaves::<W>(&(range.start..from)) {
-                    self.clear_own(units, units.reserved());
+                    self.clear_slots(units, units.reserved());
                 }
                 return Err(RangeError::InUse { unit });
             }

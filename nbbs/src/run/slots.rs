@@ -78,8 +78,8 @@ impl<W: Word> Runs<'_, W> {
         met_nobody
     }
 
-    /// Clears `codes` from slots, or what is left of them if somebody has wrongly released or freed some, and updates the
-    /// words above. Returns whether all were there.
+    /// Clears `codes` from slots, or, if somebody has wrongly released or freed some, what is left of a hidden run, and
+    /// updates the words above. Returns whether all were there.
     pub(super) fn clear_own(self, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let cleared = self.tree().rewrite(level, idx, |found| {
@@ -121,11 +121,13 @@ impl<W: Word> Runs<'_, W> {
     }
 }
 
-/// Returns the bits of what is left in a word of `codes`, reserved or hidden, of which somebody has wrongly released or
-/// freed some. If all that was reserved is left, it was the head behind that was freed.
+/// Returns the bits of what is left in a word of the codes of a hidden run, if somebody has wrongly released or freed some.
+/// What was granted there since shows other codes, except a reservation. Of other `codes` none are returned: what looks
+/// like a part of them may be somebody else's.
 fn left_of(codes: u64, found: u64) -> u64 {
-    let own = span::reserved(codes);
-    let reserved = span::reserved(found) & own;
-    let head = if reserved == own { 0 } else { span::heads(found) & span::heads(codes) };
-    word::both_bits(reserved | head)
+    let (reserved, head) = (span::reserved(codes), span::heads(codes));
+    if reserved == 0 || head == 0 {
+        return 0;
+    }
+    word::both_bits(span::reserved(found) & reserved | span::heads(found) & head)
 }

@@ -36,9 +36,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// ```
     ///
     /// # Errors
-    /// [`Exhausted::Slots`]: the pool has all the slots that it may have, but for those in the hands of other calls that
-    /// add or give back chunks; [`Exhausted::Memory`]: the source has no memory
-    /// for a chunk.
+    /// [`Exhausted::Slots`]: the pool has all the slots that it may have, or another call has the missing chunk in hand;
+    /// [`Exhausted::Memory`]: the source has no memory for a chunk.
     pub fn grow(&self) -> Result<usize, Exhausted> {
         self.add_chunk_ahead()?;
         Ok(self.capacity())
@@ -179,6 +178,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
         self.table.strike(chunk, self.chunk_bytes());
         let layout = Chunk::<T, W>::memory_layout(chunk.slots());
+        if let Some(layout) = layout {
+            self.source.retire(layout);
+        }
         let block = chunk.uninstall();
         // Before the source is called, which may take its time: meanwhile the chunk can get other memory.
         add(&self.table.without_memory, 1);

@@ -68,6 +68,41 @@ pub unsafe trait ChunkSource {
     /// ```
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
 
+    /// Is told that the memory of a chunk, which came for `layout`, is about to be given back. Nobody has an object in it
+    /// any more, and none of the chunk's slots can get other memory before this returns. Does nothing by default.
+    ///
+    /// ```
+    /// use nbbs_pool::{ChunkSource, Config, Global, Pool};
+    /// use std::{alloc::Layout, cell::Cell, ptr::NonNull};
+    ///
+    /// /// Counts the chunks that go.
+    /// struct Counted(Cell<u32>);
+    ///
+    /// // SAFETY: the blocks are those of `Global`.
+    /// unsafe impl ChunkSource for Counted {
+    ///     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+    ///         Global.alloc(layout)
+    ///     }
+    ///
+    ///     fn retire(&self, _: Layout) {
+    ///         self.0.set(self.0.get() + 1);
+    ///     }
+    ///
+    ///     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+    ///         // SAFETY: passed on from the caller.
+    ///         unsafe { Global.free(block, layout) };
+    ///     }
+    /// }
+    ///
+    /// let pool = Pool::<u32, _>::with_source(Counted(Cell::new(0)), Config::new().chunk_size(64));
+    /// pool.reserve(128)?;
+    /// assert_eq!((pool.shrink(), pool.source().0.get()), (128, 2));
+    /// # Ok::<(), nbbs_pool::Exhausted>(())
+    /// ```
+    fn retire(&self, layout: Layout) {
+        let _ = layout;
+    }
+
     /// Takes a block back.
     ///
     /// ```
