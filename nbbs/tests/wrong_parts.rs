@@ -123,9 +123,9 @@ fn the_head_of_a_refused_run_is_freed() {
     }
 }
 
-/// A reservation that is refused in its second word takes back what it has written in its first. Of what somebody else
-/// was granted there, after a part was wrongly released, it takes nothing, whatever that looks like: an open head in the
-/// last unit of the word, a block, or a run that is just then being shrunk.
+/// A reservation that is refused, for the unit behind it or for a block around it that goes meanwhile, takes back what
+/// it has written. Of what somebody else was granted there, after a part was wrongly released, it takes nothing, whatever
+/// that looks like: an open head in the last unit of the word, a block, or a run that is just then being shrunk.
 #[test]
 fn what_was_granted_meanwhile_stays() {
     let (mut granted, mut shrunk) = (0, 0);
@@ -138,19 +138,26 @@ fn what_was_granted_meanwhile_stays() {
         (20..32, 31, 3),
         (21..32, 31, 1),
     ] {
-        for (step, of_shrink) in (1..60).flat_map(|step| [0, 3, 5, 8].map(|other| (step, other))) {
+        for number in 0..480 {
+            let (around, of_shrink, step) =
+                (number % 2 == 1, [0, 3, 5, 8][number / 2 % 4], number as u64 / 8);
             let arena = Arena::<Steered>::new(1024);
             let buddy = arena.buddy();
-            buddy.on(3).alloc_at(35, 1).unwrap();
+            let (at, units) = if around { (0, 32) } else { (35, 1) };
+            let in_the_way = buddy.on(3).alloc_at(at, units).unwrap();
             let (mut is_granted, mut is_shrunk) = (false, false);
             let bodies: Vec<Body<'_>> = vec![
                 Box::new(|| {
-                    assert!(matches!(buddy.reserve(20..40), Err(RangeError::InUse { .. })));
+                    let answer = buddy.reserve(if around { 20..32 } else { 20..40 });
+                    assert!(around || matches!(answer, Err(RangeError::InUse { .. })));
                     Ok(())
                 }),
                 Box::new(|| {
-                    is_granted = buddy.release(released.clone()).is_ok()
-                        && buddy.on(2).alloc_at(index, len).is_ok();
+                    let is_released = buddy.release(released.clone()).is_ok();
+                    if around {
+                        buddy.on(3).free(in_the_way).unwrap();
+                    }
+                    is_granted = is_released && buddy.on(2).alloc_at(index, len).is_ok();
                     Ok(())
                 }),
                 Box::new(|| {
