@@ -3,7 +3,7 @@
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::ptr::{self, NonNull};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 
 use nbbs_heap::Heap;
@@ -14,6 +14,8 @@ const FIRST: usize = 1 << 20;
 static HEAP: Heap<FIRST> = Heap::new();
 /// The bytes that the heap was given.
 static GIVEN: AtomicUsize = AtomicUsize::new(FIRST);
+/// Whether a thread is adding memory.
+static IS_GROWING: AtomicBool = AtomicBool::new(false);
 
 #[global_allocator]
 static GROWING: Growing = Growing;
@@ -25,12 +27,18 @@ struct Growing;
 unsafe impl GlobalAlloc for Growing {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         loop {
-            // Relaxed: if another thread has added memory meanwhile, the heap is tried again first.
             let given = GIVEN.load(Ordering::Relaxed);
             if let Some(block) = HEAP.alloc(layout) {
                 return block.as_ptr();
             }
-            if given == GIVEN.load(Ordering::Relaxed) && !grow(given, layout) {
+            // One thread adds memory at a time, as a heap has eight regions at most; the others try again.
+            if IS_GROWING.swap(true, Ordering::Acquire) {
+                thread::yield_now();
+                continue;
+            }
+            let is_more = given != GIVEN.load(Ordering::Relaxed) || grow(given, layout);
+            IS_GROWING.store(false, Ordering::Release);
+            if !is_more {
                 return ptr::null_mut();
             }
         }
@@ -61,8 +69,7 @@ unsafe impl GlobalAlloc for Growing {
     }
 }
 
-/// Adds as much memory as the heap was given, or twice what `layout` takes. Returns whether there was any. Threads that
-/// run out at the same time may all add some.
+/// Adds as much memory as the heap was given, or twice what `layout` takes. Returns whether there was any.
 fn grow(given: usize, layout: Layout) -> bool {
     let bytes = given.max(layout.size().saturating_add(layout.align()).saturating_mul(2));
     let Ok(region) = Layout::from_size_align(bytes, 4096) else { return false };

@@ -40,7 +40,8 @@ impl<W: Word> Runs<'_, W> {
     pub fn request(self, request: Request) -> Result<u64, RequestError> {
         let Request { units, order, offset, range, top_down } = request;
         let is_anywhere = range.is_none() && !top_down;
-        if is_anywhere && order == 0 {
+        // A single unit is a block, and refused as one.
+        if is_anywhere && order == 0 && units != 1 {
             return self.alloc_units(units);
         }
         let align = 1_u64.checked_shl(order).unwrap_or(0);

@@ -40,32 +40,18 @@ pub use script::{Turn, follow};
 /// A word that calls the thread's hook, if it has one, before every access.
 pub type Steered = Hooked<Steering>;
 
+/// Such words of a shape of their own, in which few units have many levels.
+pub type SteeredIn<const LEAF: u32, const FAN: u32> = Hooked<Steering<LEAF, FAN>>;
+
 /// The hook of these words: it calls the thread's hook, which decides what happens before an access.
 #[derive(Debug, Default)]
-pub struct Steering;
+pub struct Steering<const LEAF: u32 = 5, const FAN: u32 = 4>;
 
-impl Hook for Steering {
-    fn before_access() {
-        called(&STEER);
-    }
-
-    fn pause() {
-        pause();
-    }
-}
-
-/// Steered words of a shape of their own, in which few units have many levels.
-pub type SteeredIn<const LEAF: u32, const FAN: u32> = Hooked<SteeringIn<LEAF, FAN>>;
-
-/// The hook of [`SteeredIn`].
-#[derive(Debug, Default)]
-pub struct SteeringIn<const LEAF: u32, const FAN: u32>;
-
-impl<const LEAF: u32, const FAN: u32> Hook for SteeringIn<LEAF, FAN> {
+impl<const LEAF: u32, const FAN: u32> Hook for Steering<LEAF, FAN> {
     const SHAPE: Shape = Shape::new(LEAF, FAN, if LEAF == 5 { 10 } else { 3 });
 
     fn before_access() {
-        Steering::before_access();
+        called(&STEER);
     }
 
     fn pause() {
