@@ -182,7 +182,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (a slot that is a
     ///   run of its own is accepted as any size of as many units), or one that is free. Until then **the cache may hand
     ///   that address out**, once for each free, though somebody else may be using it.
-    /// - Never: a second free of memory that has been allocated again since.
+    /// - Never: a second free of memory that has been allocated again since, be it while that free runs.
     ///
     /// ```
     /// # use nbbs_heap::Heap;

@@ -40,6 +40,7 @@
 //! - An allocation of a run withholds the units that it has claimed so far, even if it gives them back in the end; for
 //!   ever if its thread stops.
 //! - [`Heap::trim`], with `std` on Linux, and [`Heap::discard`] withhold up to 1 MiB at a time while the system takes it.
+//! - A thread that ends in a handler (`pthread_exit`) which has interrupted an operation of its cache does not empty it.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
 //! - After a `fork`, the child never gets back what the caches of other threads kept.
 //!

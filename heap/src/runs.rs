@@ -2,6 +2,7 @@
 
 use core::alloc::Layout;
 use core::cmp::Ordering;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use nbbs::{Buddy, Request};
@@ -14,6 +15,9 @@ const LARGE_PART: u32 = 10;
 
 /// Memory is not short as long as a block of this many bytes is free, log2.
 const ROOM_LOG2: u32 = 23;
+
+/// A run of a multiple of so many units, log2, consists of whole slots above the leaf words, if it begins at a multiple.
+const WHOLE_LOG2: u32 = 5;
 
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
@@ -78,7 +82,8 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less
     /// aligned than the run, and for a run that is large in proportion to the arena, it searches from the beginning of
     /// the lane's part of the arena. That takes longer, but uses what is free in front of the last run, and lanes do
-    /// not meet.
+    /// not meet. A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
+    /// does while memory is not short.
     ///
     /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
@@ -88,11 +93,15 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
             self.look_if_short(lane);
         }
         let is_aligned = is_aligned(self.base.addr().get(), layout.align());
-        if is_aligned && !is_large && !self.is_short() {
+        let has_room = is_aligned && !self.is_short();
+        if has_room && !is_large {
             return self.alloc_by(layout, lane, |units| units);
         }
         let end = self.buddy.units();
         let start = end / PARTS * (lane as u64 % PARTS);
+        if has_room && let Some(at) = self.alloc_whole(layout, lane, start..end) {
+            return Some(at);
+        }
         // A run that begins in front of the start may end behind it.
         let reach = Self::units_of(layout.size());
         let sooner = 0..end.min(start.saturating_add(reach));
@@ -110,9 +119,21 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         place: impl Fn(Request) -> Request,
     ) -> Option<NonNull<u8>> {
         let (lane, units) = (self.buddy.on(lane), Self::units_of(layout.size()));
-        let order = (layout.align() / UNIT).max(1).ilog2();
-        let request = Request::units(units).aligned(order).offset(self.first_number());
+        let request =
+            Request::units(units).aligned(Self::order_of(layout)).offset(self.first_number());
         lane.request(place(request)).ok().map(|unit| self.pointer(unit))
+    }
+
+    /// Allocates a run of whole slots in a range of units. The memory is as aligned as the layout.
+    fn alloc_whole(&self, layout: Layout, lane: usize, range: Range<u64>) -> Option<NonNull<u8>> {
+        let order = Self::units_of(layout.size()).trailing_zeros();
+        let order = (order >= WHOLE_LOG2).then_some(order.max(Self::order_of(layout)))?;
+        self.alloc_by(layout, lane, |units| units.aligned(order).offset(0).within(range.clone()))
+    }
+
+    /// Returns the order of the units whose multiples are aligned as a layout asks.
+    fn order_of(layout: Layout) -> u32 {
+        (layout.align() / UNIT).max(1).ilog2()
     }
 
     /// Returns the number of the first unit, counted from address 0: what alignment is about.
@@ -150,6 +171,15 @@ mod tests {
     use nbbs::metadata_words;
     use std::vec::Vec;
 
+    const UNITS: u64 = 1 << 13;
+
+    /// Returns runs in units of a byte.
+    fn in_memory<'a>(memory: &mut [u8; UNITS as usize], words: &'a [HeapWord]) -> Runs<'a, 1> {
+        let base = NonNull::from(memory).cast();
+        // SAFETY: the memory for all units begins there.
+        unsafe { Runs::new(Buddy::new(words, UNITS).unwrap(), base) }
+    }
+
     /// Programs whose lanes begin in all parts of a region leave no larger blocks, however little they use.
     #[test]
     fn memory_is_short_without_a_block_of_8_mib_or_half_the_largest() {
@@ -171,5 +201,34 @@ mod tests {
             buddy.on(0).free(first).unwrap();
             assert!(!runs.is_short(), "{units} units");
         }
+    }
+
+    #[test]
+    fn large_runs_of_whole_slots_begin_at_one_while_memory_is_not_short() {
+        let words: Vec<_> = (0..metadata_words(UNITS)).map(|_| HeapWord::default()).collect();
+        let mut memory = [0; UNITS as usize];
+        let runs = in_memory(&mut memory, &words);
+        let alloc = |units| {
+            let layout = Layout::from_size_align(units, 1).unwrap();
+            runs.alloc(layout, 0).map(|at| runs.offset(at))
+        };
+        let first = [3, 96, 128, 33, 320, 31, 512].map(|units| alloc(units).unwrap());
+        assert_eq!(first, [0, 32, 128, 256, 320, 289, 1024]);
+        runs.buddy.on(0).alloc_at(UNITS / 2, 1).unwrap();
+        assert_eq!(alloc(256), Some(640));
+    }
+
+    /// Searches for large runs lower no bound that says so.
+    #[test]
+    fn large_runs_show_that_memory_is_short() {
+        let words: Vec<_> = (0..metadata_words(UNITS)).map(|_| HeapWord::default()).collect();
+        let mut memory = [0; UNITS as usize];
+        let runs = in_memory(&mut memory, &words);
+        let is_short = [(); 8].map(|()| {
+            runs.alloc(Layout::from_size_align(600, 1).unwrap(), 0).unwrap();
+            runs.is_short()
+        });
+        // The seventh leaves no block of half the units, and the eighth sees that.
+        assert_eq!(is_short, [false, false, false, false, false, false, false, true]);
     }
 }

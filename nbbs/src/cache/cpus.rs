@@ -85,7 +85,8 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Creates a handle to caches in front of `buddy`, for as many CPUs as `words` has room for: see [`cache_words`].
     ///
     /// Words that are all zero are empty caches. Words that another handle with the same arena and caps uses are the
-    /// same caches. CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
+    /// same caches, if both begin at the same word; one may have fewer CPUs. Other words that both use would be emptied
+    /// twice. CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
     /// ```
