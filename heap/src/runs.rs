@@ -85,9 +85,11 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// not meet. A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
     /// does while memory is not short.
     ///
-    /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048.
+    /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048. That of a
+    /// run of whole slots does so twice if none of its places begins at one.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
-        let is_large = Self::units_of(layout.size()) >= self.buddy.units() >> LARGE_PART;
+        let (units, end) = (Self::units_of(layout.size()), self.buddy.units());
+        let is_large = units >= end >> LARGE_PART;
         if is_large {
             // Searches for runs do not lower the bounds that would say that memory is short.
             self.look_if_short(lane);
@@ -97,14 +99,12 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         if has_room && !is_large {
             return self.alloc_by(layout, lane, |units| units);
         }
-        let end = self.buddy.units();
         let start = end / PARTS * (lane as u64 % PARTS);
         if has_room && let Some(at) = self.alloc_whole(layout, lane, start..end) {
             return Some(at);
         }
         // A run that begins in front of the start may end behind it.
-        let reach = Self::units_of(layout.size());
-        let sooner = 0..end.min(start.saturating_add(reach));
+        let sooner = 0..end.min(start.saturating_add(units));
         self.alloc_by(layout, lane, |units| units.within(start..end)).or_else(|| {
             (start > 0)
                 .then(|| self.alloc_by(layout, lane, |units| units.within(sooner.clone())))?
@@ -173,6 +173,10 @@ mod tests {
 
     const UNITS: u64 = 1 << 13;
 
+    fn words_for(units: u64) -> Vec<HeapWord> {
+        (0..metadata_words(units)).map(|_| HeapWord::default()).collect()
+    }
+
     /// Returns runs in units of a byte.
     fn in_memory<'a>(memory: &mut [u8; UNITS as usize], words: &'a [HeapWord]) -> Runs<'a, 1> {
         let base = NonNull::from(memory).cast();
@@ -187,7 +191,7 @@ mod tests {
         for (units, room) in
             [(1 << 18, 13), ((1 << 17) - 1, 13), (1 << 14, 13), (1 << 13, 12), (64, 5)]
         {
-            let words: Vec<_> = (0..metadata_words(units)).map(|_| HeapWord::default()).collect();
+            let words = words_for(units);
             let buddy = Buddy::new(&words, units).unwrap();
             // SAFETY: the memory is not reached.
             let runs = unsafe { Runs::<UNIT>::new(buddy, NonNull::dangling()) };
@@ -205,8 +209,7 @@ mod tests {
 
     #[test]
     fn large_runs_of_whole_slots_begin_at_one_while_memory_is_not_short() {
-        let words: Vec<_> = (0..metadata_words(UNITS)).map(|_| HeapWord::default()).collect();
-        let mut memory = [0; UNITS as usize];
+        let (mut memory, words) = ([0; UNITS as usize], words_for(UNITS));
         let runs = in_memory(&mut memory, &words);
         let alloc = |units| {
             let layout = Layout::from_size_align(units, 1).unwrap();
@@ -221,8 +224,7 @@ mod tests {
     /// Searches for large runs lower no bound that says so.
     #[test]
     fn large_runs_show_that_memory_is_short() {
-        let words: Vec<_> = (0..metadata_words(UNITS)).map(|_| HeapWord::default()).collect();
-        let mut memory = [0; UNITS as usize];
+        let (mut memory, words) = ([0; UNITS as usize], words_for(UNITS));
         let runs = in_memory(&mut memory, &words);
         let is_short = [(); 8].map(|()| {
             runs.alloc(Layout::from_size_align(600, 1).unwrap(), 0).unwrap();
