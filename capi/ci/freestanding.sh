@@ -24,7 +24,8 @@ for program in basic all; do
     "$work/$program" || { log "$program: step $? failed"; exit 1; }
 done
 ! nm "$work/basic" | grep -E 'core3fmt|unwind' || { log "basic: text or unwinding is linked in"; exit 1; }
-# capi/README.md says 79 KiB.
-most=$((81 * 1024)) bytes=$(size "$work/basic" | awk 'NR == 2 { print $1 }')
+# capi/README.md says 74 KiB. The compiler takes up to two more or fewer even when only a comment changes: it decides
+# anew what it copies.
+most=$((78 * 1024)) bytes=$(size "$work/basic" | awk 'NR == 2 { print $1 }')
 echo "freestanding: attach, alloc and free take $(((bytes + 1023) / 1024)) KiB of code and constants"
 [ "$bytes" -le $most ] || { log "basic: more than $most bytes of code and constants"; exit 1; }
