@@ -9,7 +9,7 @@ use crate::class::{CLASSES, Class};
 use crate::error::{AddError, PageError};
 use crate::pages::MOST_PAGE;
 use crate::region::{LEAST_BYTES, Region};
-use crate::words::{AtomicU8, HeapCount};
+use crate::words::{HeapCount, HeapState};
 
 /// The most regions that a heap can have, its own memory included.
 pub const MOST_REGIONS: usize = 8;
@@ -17,7 +17,7 @@ pub const MOST_REGIONS: usize = 8;
 /// A region that is written once, and only read after that.
 #[derive(Debug)]
 struct Place {
-    state: AtomicU8,
+    state: HeapState,
     region: UnsafeCell<MaybeUninit<Region<'static>>>,
 }
 
@@ -31,7 +31,7 @@ unsafe impl Sync for Place {}
 
 impl Place {
     const fn new() -> Self {
-        Self { state: AtomicU8::new(EMPTY), region: UnsafeCell::new(MaybeUninit::uninit()) }
+        Self { state: HeapState::new(EMPTY), region: UnsafeCell::new(MaybeUninit::uninit()) }
     }
 
     #[inline]

@@ -1,5 +1,5 @@
-//! The words of which bookkeeping consists, the flags of caches and the counts of all regions: the processor's atomics,
-//! and in this crate's own tests some that count, and that a test can interrupt.
+//! The words of which bookkeeping consists, the flags of caches, the counts of all regions and the states of their places:
+//! the processor's atomics, and in this crate's own tests some that count, and that a test can interrupt.
 
 // The atomics of the processor, or of a crate where it has none that swap.
 #[cfg(any(target_has_atomic = "ptr", not(feature = "portable-atomic")))]
@@ -7,20 +7,22 @@ use core::sync::atomic as native;
 #[cfg(all(feature = "portable-atomic", not(target_has_atomic = "ptr")))]
 use portable_atomic as native;
 
-pub use native::{AtomicU8, AtomicUsize};
+pub use native::AtomicUsize;
 
 #[cfg(not(test))]
-pub use native::{AtomicBool as HeapFlag, AtomicUsize as HeapCount};
+pub use native::{AtomicBool as HeapFlag, AtomicU8 as HeapState, AtomicUsize as HeapCount};
 #[cfg(not(test))]
 pub use nbbs::sync::AtomicU64 as HeapWord;
 
 #[cfg(test)]
-pub use counting::{HeapCount, HeapFlag, HeapWord, count, counted, interrupt, interrupted};
+pub use counting::{
+    HeapCount, HeapFlag, HeapState, HeapWord, count, counted, interrupt, interrupted,
+};
 
 #[cfg(test)]
 mod counting {
     use std::cell::Cell;
-    use std::sync::atomic::{AtomicBool, AtomicUsize};
+    use std::sync::atomic::{AtomicBool, AtomicU8, AtomicUsize};
 
     use nbbs::sync::{AtomicU64, Ordering, Word};
 
@@ -121,6 +123,38 @@ mod counting {
         pub fn fetch_add(&self, value: usize, order: Ordering) -> usize {
             interrupt();
             self.0.fetch_add(value, order)
+        }
+    }
+
+    /// A state that lets a test interrupt what is done to it.
+    #[derive(Debug)]
+    #[repr(transparent)]
+    pub struct HeapState(AtomicU8);
+
+    impl HeapState {
+        pub const fn new(value: u8) -> Self {
+            Self(AtomicU8::new(value))
+        }
+
+        pub fn load(&self, order: Ordering) -> u8 {
+            interrupt();
+            self.0.load(order)
+        }
+
+        pub fn store(&self, value: u8, order: Ordering) {
+            interrupt();
+            self.0.store(value, order);
+        }
+
+        pub fn compare_exchange(
+            &self,
+            current: u8,
+            new: u8,
+            success: Ordering,
+            failure: Ordering,
+        ) -> Result<u8, u8> {
+            interrupt();
+            self.0.compare_exchange(current, new, success, failure)
         }
     }
 

@@ -11,6 +11,8 @@ use crate::class::UNIT;
 pub struct Race {
     /// log2 of the units that the heap has at least.
     pub order: u32,
+    /// The units of regions that lanes may add.
+    pub more: Vec<usize>,
     /// The number of caches. Lanes beyond them share those of others, or have none.
     pub caches: usize,
     /// Whether only the lane of that number uses a cache, as a thread does its own.
@@ -25,11 +27,13 @@ pub struct Race {
 #[derive(Clone, Copy, Debug)]
 pub enum Op {
     /// Allocates so many blocks, which go into the array of all lanes.
-    Alloc { size: usize, count: usize, zeroed: bool },
+    Alloc { size: usize, align: usize, count: usize, zeroed: bool },
     /// Frees so many blocks of the array, from one of them on: of all lanes', or only of those it allocated itself.
     Free { pick: usize, count: usize, own: bool, by_address: bool },
     /// Makes a block of the array larger or smaller.
-    Resize { pick: usize, size: usize },
+    Resize { pick: usize, size: usize, by_address: bool },
+    /// Adds a region, if one is left.
+    Add,
     /// Empties its cache, and returns the memory of slabs that are whole.
     Trim,
     /// Empties its cache, as the end of a thread does.
@@ -49,19 +53,34 @@ enum Theme {
     Caches,
     /// Pages that are given away beside memory that is asked for as zero, in stretches of 64 units.
     Pages,
+    /// Blocks that become larger and smaller, most of them runs, beside those behind them.
+    Sizes,
 }
 
 impl Race {
     /// Makes a race of three to five lanes, in a heap of 8 to 128 units, or a few more.
     pub fn of(seed: u64) -> Self {
         let mut random = Rng::with_seed(seed);
-        let themes = [Theme::Slabs, Theme::Slabs, Theme::Caches, Theme::Caches, Theme::Pages];
-        let theme = themes[random.usize(..themes.len())];
-        let order = if theme == Theme::Pages { random.u32(6..=7) } else { random.u32(3..=6) };
+        let theme = match random.u8(0..6) {
+            0 | 1 => Theme::Slabs,
+            2 | 3 => Theme::Caches,
+            4 => Theme::Pages,
+            _ => Theme::Sizes,
+        };
+        let order = match theme {
+            Theme::Slabs | Theme::Caches => random.u32(3..=6),
+            Theme::Pages | Theme::Sizes => random.u32(6..=7),
+        };
+        let regions = if theme == Theme::Slabs { 0 } else { random.usize(0..=2) };
+        let more = (0..regions).map(|_| random.usize(1..=32)).collect();
         let lanes = random.usize(3..=5);
-        let sizes = (0..random.usize(1..=if theme == Theme::Slabs { 1 } else { 3 }))
-            .map(|_| size(order, theme, &mut random))
-            .collect();
+        let most_sizes = match theme {
+            Theme::Slabs => 1,
+            Theme::Caches | Theme::Pages => 3,
+            Theme::Sizes => 6,
+        };
+        let sizes =
+            (0..random.usize(1..=most_sizes)).map(|_| size(order, theme, &mut random)).collect();
         let mut draws = Draws { sizes, theme, random };
         let setup = draws.setup(lanes);
         let (caches, nested) = match theme {
@@ -72,7 +91,7 @@ impl Race {
             let most = if theme == Theme::Slabs { 3 } else { 1 + 14 / lanes };
             (0..draws.random.usize(1..=most)).map(|_| draws.op(10)).collect()
         });
-        Self { order, caches, nested, lanes: ops.collect(), setup }
+        Self { order, more, caches, nested, lanes: ops.collect(), setup }
     }
 }
 
@@ -80,6 +99,7 @@ impl Race {
 fn size(order: u32, theme: Theme, random: &mut Rng) -> usize {
     match random.u8(0..16) {
         _ if theme == Theme::Pages => random.usize(1..=UNIT << order),
+        0..=11 if theme == Theme::Sizes => random.usize(1..=UNIT << (order - 1)),
         0..=7 => 128,
         8..=10 => 64,
         _ if theme == Theme::Slabs => 128,
@@ -106,7 +126,7 @@ impl Draws {
             return (0..count).map(|_| (self.random.usize(..lanes), self.op(40))).collect();
         }
         let count = 8 * self.random.usize(1..=3);
-        let alloc = Op::Alloc { size: self.sizes[0], count, zeroed: false };
+        let alloc = Op::Alloc { size: self.sizes[0], align: 1, count, zeroed: false };
         let random = &mut self.random;
         let free = |pick| Op::Free { pick, count: 1, own: false, by_address: false };
         let frees = (0..random.usize(0..=3)).map(|_| free(random.usize(..64)));
@@ -120,23 +140,28 @@ impl Draws {
         let size = self.sizes[random.usize(..self.sizes.len())];
         // Few, all of a slab, or any number.
         let count = match random.u8(0..8) {
-            _ if self.theme == Theme::Pages => 1,
+            _ if matches!(self.theme, Theme::Pages | Theme::Sizes) => 1,
             0..=4 => random.usize(1..=2),
             5 | 6 => 8,
             _ => random.usize(1..=most),
         };
         let pick = random.usize(..64);
         let mut one_in = |n: u8| random.u8(..n) == 0;
-        let zeroed = one_in(if self.theme == Theme::Pages { 2 } else { 8 });
+        let zeroed = one_in(if matches!(self.theme, Theme::Pages | Theme::Sizes) { 2 } else { 8 });
         let (own, by_address) = (one_in(4), one_in(4));
+        let is_aligned = self.theme != Theme::Slabs && one_in(4);
+        let align = if is_aligned { 1 << random.u8(0..=13) } else { 1 };
         match random.u8(0..64) {
             50.. if self.theme == Theme::Slabs => Op::Trim,
-            0..=19 => Op::Alloc { size, count, zeroed },
-            20..=45 => Op::Free { pick, count, own, by_address },
-            _ if self.theme == Theme::Pages => Op::Discard,
-            46..=56 => Op::Trim,
-            57..=60 => Op::Drain,
-            61 | 62 => Op::Resize { pick, size },
+            44..=47 if self.theme != Theme::Slabs => Op::Add,
+            44.. if self.theme == Theme::Pages => Op::Discard,
+            30..=56 if self.theme == Theme::Sizes => Op::Resize { pick, size, by_address },
+            57..=59 if self.theme == Theme::Sizes => Op::Discard,
+            0..=19 => Op::Alloc { size, align, count, zeroed },
+            20..=47 => Op::Free { pick, count, own, by_address },
+            48..=56 => Op::Trim,
+            57..=59 => Op::Drain,
+            60..=62 => Op::Resize { pick, size, by_address },
             _ => Op::Look { pick },
         }
     }

@@ -1,17 +1,19 @@
 //! The heap of a race, the array through which lanes hand blocks over, and an owner map that knows nothing of slabs.
 
-use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::alloc::{Layout, alloc, dealloc};
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::ptr::NonNull;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use testkit::{Addresses, Oracle, Violation, check_whole};
 
 use super::race::{Op, Race};
-use crate::class::{Class, UNIT};
+use crate::class::{Class, GRAIN, UNIT};
 use crate::placed::{On, Placed};
-use crate::region::Region;
+use crate::region::{Region, bytes_for};
+use crate::regions::Memory;
 use crate::steps::Steps;
 
 /// A block that whoever takes it off the array frees.
@@ -28,11 +30,37 @@ struct Block {
 // SAFETY: the owner of this value holds the block.
 unsafe impl Send for Block {}
 
+/// Memory of a heap, with any content, which nobody uses when it is dropped.
+struct Area {
+    start: NonNull<u8>,
+    layout: Layout,
+}
+
+impl Area {
+    fn new(bytes: usize) -> Self {
+        let layout = Layout::from_size_align(bytes, 4096).unwrap();
+        // SAFETY: it has a size.
+        let start = NonNull::new(unsafe { alloc(layout) }).unwrap();
+        // SAFETY: it has these bytes.
+        unsafe { start.write_bytes(0xa5, bytes) };
+        Self { start, layout }
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        // SAFETY: allocated with this layout, and nobody uses it any more.
+        unsafe { dealloc(self.start.as_ptr(), self.layout) };
+    }
+}
+
 /// A heap in use.
 pub struct Scene {
     heap: &'static Placed,
-    memory: NonNull<u8>,
-    layout: Layout,
+    /// The memory of the heap, and of the regions that lanes may add.
+    areas: Vec<Area>,
+    /// How many of the areas are the heap's, or about to be.
+    added: AtomicUsize,
     caches: usize,
     nested: bool,
     owners: Addresses,
@@ -45,25 +73,16 @@ pub struct Scene {
 // SAFETY: the heap may be used by all threads, and its memory is reached through it only.
 unsafe impl Sync for Scene {}
 
-impl Drop for Scene {
-    fn drop(&mut self) {
-        // SAFETY: allocated with this layout, and nobody uses the heap any more.
-        unsafe { dealloc(self.memory.as_ptr(), self.layout) };
-    }
-}
-
 impl Scene {
     pub fn new(race: &Race) -> Self {
-        let bytes = Placed::bytes_for(race.caches, UNIT << race.order).unwrap();
-        let layout = Layout::from_size_align(bytes, 4096).unwrap();
-        // SAFETY: it has a size.
-        let memory = NonNull::new(unsafe { alloc_zeroed(layout) }).unwrap();
+        let own = Area::new(Placed::bytes_for(race.caches, UNIT << race.order).unwrap());
         // SAFETY: the memory stays until the scene is dropped.
-        let heap = unsafe { Placed::new(memory, bytes, race.caches) }.unwrap();
+        let heap = unsafe { Placed::new(own.start, own.layout.size(), race.caches) }.unwrap();
+        let more = race.more.iter().map(|&units| Area::new(bytes_for(units * UNIT).unwrap()));
         Self {
             heap,
-            memory,
-            layout,
+            areas: std::iter::once(own).chain(more).collect(),
+            added: AtomicUsize::new(1),
             caches: race.caches,
             nested: race.nested,
             owners: Addresses::default(),
@@ -87,6 +106,10 @@ impl Scene {
         }
     }
 
+    fn memory(&self) -> Memory<'_> {
+        Steps::memory(self.heap.on(0))
+    }
+
     fn blocks(&self) -> MutexGuard<'_, Vec<Block>> {
         self.blocks.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -108,17 +131,24 @@ impl Scene {
     pub fn run(&self, lane: usize, op: Op) -> Result<(), Violation> {
         let on = self.on(lane);
         match op {
-            Op::Alloc { size, count, zeroed } => {
-                let layout = Layout::from_size_align(size, 1).unwrap();
+            Op::Alloc { size, align, count, zeroed } => {
+                let layout = Layout::from_size_align(size, align).unwrap();
                 (0..count).try_for_each(|_| self.alloc(lane, layout, zeroed))
             }
             Op::Free { pick, count, own, by_address } => (0..count).try_for_each(|_| {
                 let block = self.pick(pick, own.then_some(lane));
                 block.map_or(Ok(()), |block| self.free(lane, block, by_address))
             }),
-            Op::Resize { pick, size } => {
+            Op::Resize { pick, size, by_address } => {
                 let block = self.pick(pick, None);
-                block.map_or(Ok(()), |block| self.resize(lane, block, size))
+                block.map_or(Ok(()), |block| self.resize(lane, block, size, by_address))
+            }
+            Op::Add => {
+                let next = self.added.fetch_add(1, Ordering::Relaxed);
+                let Some(area) = self.areas.get(next) else { return Ok(()) };
+                // SAFETY: the memory stays until the scene is dropped, and nobody else adds it.
+                unsafe { self.heap.add(area.start, area.layout.size()) }
+                    .map_err(|error| wrong("add", error))
             }
             Op::Trim => {
                 on.trim();
@@ -189,17 +219,29 @@ impl Scene {
         Ok(())
     }
 
-    fn resize(&self, lane: usize, block: Block, size: usize) -> Result<(), Violation> {
+    fn resize(
+        &self,
+        lane: usize,
+        block: Block,
+        size: usize,
+        by_address: bool,
+    ) -> Result<(), Violation> {
         let Block { at, layout, mark, .. } = block;
         block.check(layout.size(), mark)?;
         self.owners.give(at.addr().get(), layout)?;
-        // SAFETY: the block is ours.
-        let moved = unsafe { self.on(lane).resize(at, layout, size) };
-        let now = if moved.is_some() { size } else { layout.size() };
-        let new = Layout::from_size_align(now, layout.align()).unwrap();
+        let (on, mut align) = (self.on(lane), layout.align());
+        let moved = if by_address {
+            align = align.min(GRAIN);
+            // SAFETY: the block is ours.
+            unsafe { on.resize_at(at, size) }.map_err(|error| wrong("resize_at", error))?
+        } else {
+            // SAFETY: the block is ours.
+            unsafe { on.resize(at, layout, size) }
+        };
+        let new = moved.map(|_| Layout::from_size_align(size, align).unwrap()).unwrap_or(layout);
         let block = Block { at: moved.unwrap_or(at), layout: new, ..block };
         self.owners.take(block.at.addr().get(), new)?;
-        block.check(now.min(layout.size()), mark)?;
+        block.check(new.size().min(layout.size()), mark)?;
         self.put(block);
         Ok(())
     }
@@ -222,18 +264,43 @@ impl Scene {
         if stats.free != stats.bytes || stats.refused != 0 {
             return Err(Violation::wrong("stats", "everything is free", stats));
         }
-        // What is known to be zero is.
-        let all = Layout::from_size_align(stats.bytes, 1).unwrap();
-        if Class::of(all).is_none() {
-            self.alloc(0, all, true)?;
-            let block = self.pick(0, None).ok_or_else(|| wrong("alloc_zeroed", "nothing"))?;
-            self.free(0, block, false)?;
+        let (regions, added) = (self.memory().regions(), self.added.load(Ordering::Relaxed));
+        if regions != added.min(self.areas.len()) {
+            return Err(Violation::wrong("add", added, regions));
         }
-        self.of_region(|region| check_whole(region.buddy(), &Oracle::new(region.buddy().units())))
+        self.has_zeroes()?;
+        self.of_regions(|region| check_whole(region.buddy(), &Oracle::new(region.buddy().units())))
     }
 
-    fn of_region<R>(&self, of: impl Fn(&Region<'static>) -> R) -> R {
-        Steps::memory(self.heap.on(0)).find(|region| Some(of(region))).unwrap()
+    /// Checks that what is known to be zero is: allocates all of each region, the largest first. Nothing is in use.
+    fn has_zeroes(&self) -> Result<(), Violation> {
+        let mut regions = Vec::new();
+        self.memory().each(|region| regions.push(region.buddy().units()));
+        regions.sort_by_key(|&units| Reverse(units));
+        for units in regions {
+            let all = Layout::from_size_align(units as usize * UNIT, 1).unwrap();
+            if Class::of(all).is_none() {
+                self.alloc(0, all, true)?;
+                let block = self.blocks().last().map(|block| block.layout);
+                if block != Some(all) {
+                    return Err(wrong("alloc_zeroed", block));
+                }
+            }
+        }
+        while let Some(block) = self.pick(0, None) {
+            self.free(0, block, false)?;
+        }
+        self.trim();
+        Ok(())
+    }
+
+    /// Checks something of each region.
+    fn of_regions(
+        &self,
+        check: impl Fn(&Region<'static>) -> Result<(), Violation>,
+    ) -> Result<(), Violation> {
+        let found = self.memory().find(|region| check(region).err());
+        found.map_or(Ok(()), Err)
     }
 
     /// Empties all caches, and returns the memory of all slabs that are whole.
@@ -271,7 +338,7 @@ impl Scene {
 
     /// Checks that all slabs of which no slot is in use were found.
     fn has_no_whole_slab(&self) -> Result<(), Violation> {
-        self.of_region(|region| {
+        self.of_regions(|region| {
             for unit in 0..region.buddy().units() {
                 let slab = region.slabs().look(unit);
                 if slab.is_some_and(|(class, free)| free == class.all_slots()) {
