@@ -2293,8 +2293,9 @@ size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
  * however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
  * its own calls, nor by a child of `fork`, which attaches for itself.
  *
- * Takes a descriptor, memory, seven system calls, and one or two more for each seat that is taken. Refuses with `NULL`,
- * `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file any more: attach again.
+ * Takes a descriptor, memory, nine system calls, and up to two more for each seat that is taken if no other is free.
+ * Refuses with `NULL`, `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file
+ * any more: attach again.
  */
 nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
                            struct nbbs_shared_member **member,

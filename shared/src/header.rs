@@ -24,7 +24,7 @@ pub(crate) const STATE_AT: u64 = 56;
 const MAGIC: [u8; 8] = *b"nbbs-seg";
 
 /// The version that this code reads and writes. Raise it when the meaning of a byte, or of its lock, changes.
-const VERSION: u64 = 8;
+const VERSION: u64 = 9;
 
 /// The progress of the creator.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -12,10 +12,10 @@ use crate::segment::Segment;
 /// The heap of a segment, as one member uses it. All members share its memory: one can allocate what another takes and
 /// frees.
 ///
-/// Small memory is a *slot*, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, with 64
-/// bits for its owner beside it. Slots are cut from *slabs*, blocks that belong to the segment: a 32nd of it, from 256 bytes to 32 KiB, or a unit.
-/// Larger memory is a block. A slot is owned as a block is: by its member, until that frees it, another takes it, or
-/// [recovers](Member::recover) it.
+/// Small memory is a *slot*, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, with
+/// 64 bits for its owner beside it. Slots are cut from *slabs*, blocks that belong to the segment: a 32nd of it, from
+/// 256 bytes to 32 KiB, or a unit; never more than the largest block. Larger memory is a block. A slot is owned as a
+/// block is: by its member, until that frees it, another takes it, or [recovers](Member::recover) it.
 ///
 /// ```
 /// use nbbs_shared::{Geometry, Segment};

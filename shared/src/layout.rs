@@ -58,8 +58,8 @@ pub(crate) struct Layout {
 
 impl Geometry {
     /// Returns the bytes that the segment takes, everything included: beside the units 64 bits per unit for its owner,
-    /// 2.3 for the buddy allocator, and 320 bytes per member, in two parts; each of these parts in whole pages of 4 KiB,
-    /// and two pages more.
+    /// 2.3 for the buddy allocator, more in less than 2^18 units, and 320 bytes per member, in two parts; each of these
+    /// parts in whole pages of 4 KiB, and two pages more.
     ///
     /// # Errors
     /// [`GeometryError`], which names the value that is out of range.

@@ -46,7 +46,7 @@ pub struct Member {
     process: Process,
 }
 
-/// The identity of a member among all that a segment has or had. An identity recurs after 16,384 other members on its
+/// The identity of a member among all that a segment has or had. An identity recurs after 16,383 other members on its
 /// seat.
 ///
 /// ```
@@ -343,8 +343,7 @@ impl Member {
 
     /// Returns how many members have died and have not been recovered, or only in part, as something of theirs may be
     /// [pending](Recovery::pending): they count until a recovery finds nothing pending. Those whose seats others have
-    /// by now count as one for each seat; a member whose seat somebody is just taking may be missing. Cost: a system
-    /// call for each seat that is taken.
+    /// by now count as one for each seat. Cost: a system call for each seat that is taken.
     ///
     /// ```
     /// # use nbbs_shared::{Fate, Geometry, Segment};
@@ -382,7 +381,9 @@ impl Member {
     /// other member that names the dead sender can take it any more, and to itself `take_from` says that it had it
     /// already; who takes it by [`take`](Self::take) still can, and then this member must not free it.
     ///
-    /// A claim that died below a larger block than its own is found by the first recovery after that block was freed.
+    /// A claim that died below a larger block than its own is found by the first recovery that begins after that block
+    /// was freed. Until then it is not pending, and its member no longer counts as dead: a program in which members die
+    /// recovers now and then, too, when [`dead`](Self::dead) says that it need not.
     ///
     /// Cost: a walk over the bookkeeping, a system call or two for each seat, and memory of the process, which ends if it
     /// has none: a few words for each block in use, and for each slot of the dead. If `decide` panics, the blocks about

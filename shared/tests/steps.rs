@@ -2,12 +2,13 @@
 
 use std::alloc::Layout;
 use std::fs::{self, OpenOptions};
+use std::os::fd::AsFd;
 use std::os::unix::fs::FileExt;
 use std::path::PathBuf;
 use std::process::id;
 use std::sync::atomic::Ordering;
 
-use nbbs_shared::{Geometry, Segment};
+use nbbs_shared::{Fate, Geometry, Segment};
 use nix::libc::{_exit, RLIMIT_FSIZE, rlimit, setrlimit};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
@@ -219,5 +220,38 @@ fn nobody_takes_over_what_somebody_joins() {
             }
             ended.is_none()
         });
+    }
+}
+
+/// Whoever joins takes the seat of a member that was killed, and is stopped before each of its calls.
+#[test]
+fn a_newcomer_that_stands_still_hides_no_dead_member() {
+    for calls in 0.. {
+        let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
+        let segment = Segment::memfd("newcomer", geometry).unwrap();
+        let alice = segment.join().unwrap();
+        let attach = || Segment::attach_fd(segment.as_fd().try_clone_to_owned().ok()?).ok();
+        let bob = Stepper::new(|| {
+            let own = attach()?;
+            Some(move || {
+                let bob = own.join().ok()?;
+                while bob.alloc(Layout::new::<u64>()).is_ok() {}
+                Some(bob)
+            })
+        });
+        assert!(bob.finish());
+        drop(bob);
+        let carol = Stepper::new(|| {
+            let own = attach()?;
+            Some(move || own.join().ok())
+        });
+        let has_joined = carol.step(calls);
+        assert_eq!(alice.dead(), 1, "after {calls} calls");
+        let found = alice.recover(|_| Fate::Free);
+        assert_eq!((found.freed, found.pending, alice.dead()), (64, 0, 0), "after {calls} calls");
+        assert!(has_joined == Some(true) || carol.finish(), "after {calls} calls");
+        if has_joined.is_some() {
+            break;
+        }
     }
 }

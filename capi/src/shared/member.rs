@@ -72,8 +72,9 @@ impl From<MemberId> for SharedId {
 /// however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
 /// its own calls, nor by a child of `fork`, which attaches for itself.
 ///
-/// Takes a descriptor, memory, seven system calls, and one or two more for each seat that is taken. Refuses with `NULL`,
-/// `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file any more: attach again.
+/// Takes a descriptor, memory, nine system calls, and up to two more for each seat that is taken if no other is free.
+/// Refuses with `NULL`, `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file
+/// any more: attach again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_join(
     segment: *const Shared,

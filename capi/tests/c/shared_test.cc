@@ -353,10 +353,10 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     const int file = open(path, O_WRONLY);
     ASSERT_EQ(pwrite(file, "\x01", 1, 56), 1);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
-    ASSERT_EQ(pwrite(file, "\x09", 1, 8), 1);
-    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 9: this code knows 8",
+    ASSERT_EQ(pwrite(file, "\x0a", 1, 8), 1);
+    expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 10: this code knows 9",
                    [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
-    ASSERT_EQ(pwrite(file, "\x08\0\0\0\0\0\0\0\x55", 9, 8), 9);
+    ASSERT_EQ(pwrite(file, "\x09\0\0\0\0\0\0\0\x55", 9, 8), 9);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, &error), NBBS_CODE_SEGMENT_CORRUPT);
     EXPECT_EQ(error.other, 1u);
     close(file);

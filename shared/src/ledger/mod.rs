@@ -96,20 +96,47 @@ impl<'a, W: Word> Ledger<'a, W> {
         self.turns.len() / TURN_STRIDE
     }
 
-    /// Takes a seat. The caller has ensured that nobody else has the seat, or can have it before this member is dead.
+    /// Says so if the member on a seat has died: from then on, whoever gets to have the seat does not make that member
+    /// look alive. Returns whether somebody can have the seat now, as far as is known.
+    pub fn desert(&self, number: usize, liveness: &impl Liveness) -> bool {
+        if let Some((word, dead)) = self.turn_word(number).zip(self.dead_on(number, liveness)) {
+            // Release: as in `end`. If it fails, another has done so, or has recovered the member.
+            let _ = word.compare_exchange(
+                dead.turn.0,
+                dead.turn.deserted().0,
+                Ordering::Release,
+                Ordering::Relaxed,
+            );
+        }
+        self.turn(number).is_some_and(|turn| !turn.is_live())
+    }
+
+    /// Takes a seat whose last member has left, been recovered, or [deserted](Self::desert) it; `None` if another has
+    /// come and died since. The caller has ensured that nobody else has the seat, or can have it before this member is
+    /// dead.
     pub fn sit(&self, number: usize) -> Option<Seat> {
         let word = self.turn_word(number)?;
-        // Relaxed: the lock ensures that its writer had died or left before the caller got the seat.
-        let former = Turn(word.load(Ordering::Relaxed));
-        let turn = former.seated();
-        if former.is_live() {
-            self.replace(number, turn.generation());
-        } else {
-            self.forget_replaced(number, turn.generation());
+        loop {
+            // Relaxed: the lock ensures that its writer had died or left before the caller got the seat.
+            let former = Turn(word.load(Ordering::Relaxed));
+            if former.is_live() {
+                return None;
+            }
+            let turn = former.seated();
+            if former.is_deserted() {
+                self.replace(number, turn.generation());
+            } else {
+                self.forget_replaced(number, turn.generation());
+            }
+            // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards. If it fails,
+            // the former member has been recovered since.
+            let seated =
+                word.compare_exchange(former.0, turn.0, Ordering::Release, Ordering::Relaxed);
+            if seated.is_ok() {
+                let owner = Owner::new(number, turn.generation());
+                return Some(Seat { number, owner, turn: Cell::new(turn) });
+            }
         }
-        // Release: pairs with the Acquire in `turn`. Tags of this generation are written afterwards.
-        word.store(turn.0, Ordering::Release);
-        Some(Seat { number, owner: Owner::new(number, turn.generation()), turn: Cell::new(turn) })
     }
 
     /// Leaves the seat. Anybody may recover what the member still holds.
@@ -229,7 +256,7 @@ impl<'a, W: Word> Ledger<'a, W> {
 
     /// Returns the turn of a seat.
     pub fn turn(&self, seat: usize) -> Option<Turn> {
-        // Acquire: pairs with the Release in `begin`, `end` and `sit`.
+        // Acquire: pairs with the Release of each that writes it.
         self.turn_word(seat).map(|word| Turn(word.load(Ordering::Acquire)))
     }
 

@@ -66,11 +66,11 @@ pub(crate) struct Found {
     pub tag: u64,
 }
 
-/// A member that has died: its seat, and its last turn.
+/// A member that has died: its seat, and the turn that was seen last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Dead {
     number: usize,
-    turn: Turn,
+    pub(super) turn: Turn,
 }
 
 /// To whom something with a tag belongs.
@@ -150,17 +150,20 @@ impl<W: Word> Ledger<'_, W> {
         recovery
     }
 
-    /// Returns the members that have died and still have their seats.
+    /// Returns the members that have died and have not been replaced.
     pub fn dead(&self, seat: &Seat, liveness: &impl Liveness) -> impl Iterator<Item = Dead> {
         let others = (0..self.seats()).filter(|&number| number != seat.number);
         others.filter_map(|number| self.dead_on(number, liveness))
     }
 
-    /// Returns the member that has died and still has this seat.
-    fn dead_on(&self, number: usize, liveness: &impl Liveness) -> Option<Dead> {
+    /// Returns the member of this seat that has died and has not been replaced.
+    pub(super) fn dead_on(&self, number: usize, liveness: &impl Liveness) -> Option<Dead> {
         // The turn is read first: the member that it shows had the seat before the check, and if nobody has the seat
         // then, that member is gone. It has not left: then it would have changed the turn before.
         let turn = self.turn(number)?;
+        if turn.is_deserted() {
+            return Some(Dead { number, turn });
+        }
         let is_dead = turn.is_live() && !liveness.is_alive(number);
         (is_dead && self.turn(number) == Some(turn)).then_some(Dead { number, turn })
     }
@@ -210,12 +213,20 @@ impl<W: Word> Ledger<'_, W> {
         freed
     }
 
-    /// Records that a member has been recovered.
+    /// Records that a member has been recovered, whether it has been said since that it deserted its seat, or it has
+    /// been replaced there.
     pub fn bury(&self, Dead { number, turn }: Dead) {
-        if let Some(word) = self.turn_word(number) {
-            // Release: as in `end`. If it fails, another member has recovered it, or has the seat.
-            let _ =
-                word.compare_exchange(turn.0, turn.gone().0, Ordering::Release, Ordering::Relaxed);
+        let Some(word) = self.turn_word(number) else { return };
+        let is_buried = [turn, turn.deserted()].into_iter().any(|turn| {
+            // Release: as in `end`. If it fails, it is in another state, or another member has recovered it.
+            word.compare_exchange(turn.0, turn.gone().0, Ordering::Release, Ordering::Relaxed)
+                .is_ok()
+        });
+        let newcomer = turn.seated().generation();
+        if !is_buried
+            && let Some(replaced) = self.replaced_on(number).filter(|its| its.by == newcomer)
+        {
+            self.bury_replaced(replaced);
         }
     }
 }

@@ -1,9 +1,9 @@
 //! Replaced members: they had died, and another took their seat before they were recovered.
 //!
-//! Two more words in the line of a seat's turn name generations: that of the newcomer who last replaced a dead member,
-//! and the same once that member has been recovered. The newcomer writes its word before its turn. So the word counts
-//! only when the turn has that generation or a later one: whoever recovers sees then that the former member is gone. If
-//! the newcomer dies in between, the former one is still the dead member on that seat.
+//! Two more words in the line of a seat's turn name generations: that of the newcomer who last replaced a member which
+//! had deserted the seat, and the same once that member has been recovered. The newcomer writes its word before its
+//! turn. So the word counts only when the turn has that generation or a later one: whoever recovers sees then that the
+//! former member is gone. If the newcomer dies in between, the former one has still deserted that seat.
 
 use nbbs::sync::{Ordering, Word};
 
@@ -17,7 +17,7 @@ const RECOVERED: usize = 2;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replaced {
     seat: usize,
-    by: u64,
+    pub(super) by: u64,
     /// The last one that had been recovered.
     recovered: u64,
 }
@@ -72,6 +72,7 @@ impl<W: Word> Ledger<'_, W> {
 mod tests {
     use std::cell::Cell;
 
+    use testkit::Violation;
     use testkit::program::Body;
     use testkit::steered::{Turn, die_before, follow};
 
@@ -201,6 +202,109 @@ mod tests {
                 assert_eq!(dead(&world, &other.seat), 0, "{what}");
             }
         }
+    }
+
+    /// Whoever recovers meanwhile finds all that the dead member held, or was about to allocate.
+    #[test]
+    fn a_newcomer_that_stands_still_hides_nobody() {
+        for (dies, stands) in (0..20).flat_map(|dies| (0..16).map(move |stands| (dies, stands))) {
+            let world = World::new(64);
+            let mut dead = world.sit(0);
+            dead.alloc(2).unwrap();
+            let _ = die_before(dies, || dead.alloc(0));
+            drop(dead);
+            world.kill(0);
+            let mut other = world.sit(1);
+            let (of, recoverer) = (&world, &mut other);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(move || {
+                    of.sit(0);
+                    Ok(())
+                }),
+                Box::new(move || {
+                    let found = recoverer.recover()?;
+                    let held: u64 = recoverer.held.iter().map(|block| block.len()).sum();
+                    let left = of.ledger().buddy.count_free() + held;
+                    let is_all = left == 64 && self::dead(of, &recoverer.seat) == 0;
+                    if is_all {
+                        Ok(())
+                    } else {
+                        Err(Violation::wrong("recover", 64, (left, found)))
+                    }
+                }),
+            ];
+            follow(&[Turn::steps(0, stands), Turn::rest(1), Turn::rest(0)], bodies)
+                .unwrap_or_else(|found| panic!("{dies}, {stands}: {found}"));
+            other.recover().unwrap();
+            assert_eq!(self::dead(&world, &other.seat), 0, "{dies}, {stands}");
+        }
+    }
+
+    #[test]
+    fn a_death_is_recovered_once_whenever_a_newcomer_takes_the_seat() {
+        for (recovers, comes) in
+            (0..80).flat_map(|recovers| (0..12).map(move |comes| (recovers, comes)))
+        {
+            let world = with_a_death();
+            let mut other = world.sit(1);
+            let mut members = 0;
+            let (of, recoverer, found) = (&world, &mut other, &mut members);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(move || {
+                    *found += recoverer.recover()?.members;
+                    Ok(())
+                }),
+                Box::new(move || {
+                    of.sit(0);
+                    Ok(())
+                }),
+            ];
+            let script =
+                [Turn::steps(0, recovers), Turn::steps(1, comes), Turn::rest(0), Turn::rest(1)];
+            let what = format!("{recovers}, {comes}");
+            follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
+            members += other.recover().unwrap().members;
+            assert_eq!((members, dead(&world, &other.seat)), (1, 0), "{what}");
+        }
+    }
+
+    /// A newcomer that takes the seat of a dead member dies with a block, and is replaced, too.
+    #[test]
+    fn two_deaths_on_a_seat_during_a_recovery() {
+        for recovers in 0..80 {
+            let world = with_a_death();
+            let mut other = world.sit(1);
+            let (of, recoverer) = (&world, &mut other);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(move || recoverer.recover().map(drop)),
+                Box::new(move || {
+                    let mut newcomer = of.sit(0);
+                    newcomer.alloc(1)?;
+                    of.kill(0);
+                    drop(of.sit(0));
+                    Ok(())
+                }),
+            ];
+            follow(&[Turn::steps(0, recovers), Turn::rest(1), Turn::rest(0)], bodies)
+                .unwrap_or_else(|found| panic!("{recovers}: {found}"));
+            let held: u64 = other.held.iter().map(|block| block.len()).sum();
+            let is_lost = world.ledger().buddy.count_free() != 64 - held;
+            assert!(!is_lost || dead(&world, &other.seat) > 0, "{recovers}");
+            other.recover().unwrap();
+            assert_eq!(dead(&world, &other.seat), 0, "{recovers}");
+        }
+    }
+
+    /// Whoever gets the lock of a seat on which another has come and died since does not take it.
+    #[test]
+    fn a_seat_is_not_taken_from_whom_nobody_saw_dead() {
+        let world = with_a_death();
+        assert!(world.ledger().sit(0).is_none());
+        assert!(world.ledger().desert(0, &world) && world.ledger().sit(0).is_some());
+        let member = world.sit(1);
+        assert!(!world.ledger().desert(1, &world) && world.ledger().sit(1).is_none());
+        world.ledger().leave(&member.seat);
+        assert!(world.ledger().desert(1, &world) && world.ledger().sit(1).is_some());
     }
 
     #[test]

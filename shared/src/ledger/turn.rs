@@ -7,8 +7,9 @@
 //! +------------+------+-------------------------+
 //! ```
 //!
-//! Only the member writes it, by plain stores, as long as it is alive. Afterwards its recoverer clears the mark `live`,
-//! or the next member on the seat begins a generation.
+//! Only the member writes it, by plain stores, as long as it is alive. Afterwards its recoverer clears the mark and the
+//! count. Before that, somebody who wants the seat may say that the member has *deserted* it: the mark is clear, and the
+//! count 1. Then the next member on the seat begins a generation.
 
 const COUNT_BITS: u32 = 40;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -27,6 +28,12 @@ impl Turn {
         self.0 & LIVE != 0
     }
 
+    /// Returns whether the member has died, and has neither been recovered nor replaced, as whoever wanted its seat has
+    /// said.
+    pub const fn is_deserted(self) -> bool {
+        !self.is_live() && self.acts()
+    }
+
     /// Returns whether the member is in the middle of an operation.
     pub const fn acts(self) -> bool {
         self.0 & 1 == 1
@@ -37,9 +44,14 @@ impl Turn {
         Self((self.generation().wrapping_add(1) << GENERATION) | LIVE)
     }
 
-    /// Returns the same turn for a member that is gone.
+    /// Returns the turn of a member that is gone: it has left, or has been recovered.
     pub const fn gone(self) -> Self {
-        Self(self.0 & !LIVE)
+        Self(self.0 & !(LIVE | COUNT))
+    }
+
+    /// Returns the turn of a member that has [deserted](Self::is_deserted) its seat.
+    pub const fn deserted(self) -> Self {
+        Self(self.gone().0 | 1)
     }
 
     /// Returns the next turn: an operation begins, or ends.
@@ -62,6 +74,11 @@ mod tests {
         assert!(!born.gone().is_live());
         assert_eq!(born.next().gone().seated().generation(), 2);
         assert!(!born.next().gone().seated().acts());
+        for turn in [born, born.next(), born.next().gone()] {
+            assert!(turn.deserted().is_deserted() && !turn.is_deserted());
+            assert!(!turn.deserted().is_live() && !turn.deserted().gone().is_deserted());
+            assert_eq!(turn.deserted().seated(), born.seated());
+        }
     }
 
     #[test]

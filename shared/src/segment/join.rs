@@ -5,7 +5,7 @@ use std::fs::File;
 use nix::errno::Errno;
 
 use super::Segment;
-use super::lock::{self, JOINING};
+use super::lock::{self, JOINING, Locks};
 use super::look::{Found, look};
 use crate::error::{JoinError, errno_of};
 use crate::ledger::Seat;
@@ -19,7 +19,7 @@ impl Segment {
     /// descriptors that it does not know, such as `daemon` or `closefrom`, must not do so while it has a member: others
     /// would take the member for dead, and recover what it holds.
     ///
-    /// Cost: a descriptor, seven system calls, and one or two more for each seat that is taken.
+    /// Cost: a descriptor, nine system calls, and up to two more for each seat that is taken if no other is free.
     ///
     /// # Errors
     /// [`JoinError::Full`] if all members are alive, and [`JoinError::System`], with `ESTALE` if the segment is not in its
@@ -57,14 +57,21 @@ impl Segment {
             return Err(failed("find the segment in its file any more", Errno::ESTALE));
         }
         let seats = self.ledger().seats();
-        let is_left = |seat: &usize| !self.ledger().turn(*seat).is_some_and(|turn| turn.is_live());
+        let is_left = |&seat: &usize| {
+            self.ledger().turn(seat).is_some_and(|turn| !turn.is_live() && !turn.is_deserted())
+        };
         // First the seats that nobody has to recover.
         for seat in (0..seats).filter(is_left).chain(0..seats) {
-            let locked = lock::lock(lock, lock::of_seat(seat));
-            if locked.map_err(|errno| failed("lock a seat", errno))?
-                && let Some(seat) = self.slabs().sit(seat)
-            {
-                return Ok(seat);
+            // Before the lock, which would make a dead member look alive for as long as this thread stands still.
+            while self.ledger().desert(seat, &Locks(lock)) {
+                let locked = lock::lock(lock, lock::of_seat(seat));
+                if !locked.map_err(|errno| failed("lock a seat", errno))? {
+                    break;
+                }
+                if let Some(seat) = self.slabs().sit(seat) {
+                    return Ok(seat);
+                }
+                lock::unlock(lock, lock::of_seat(seat));
             }
         }
         Err(JoinError::Full { members: seats })

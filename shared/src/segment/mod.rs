@@ -69,10 +69,11 @@ impl Segment {
     /// Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. Only its owner may open it.
     ///
     /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
-    /// before it was whole, is taken over, and whoever may not open the segment may not open the file either from then
-    /// on. Another user's file is refused, and so is one whose segment has living members, whatever its header says. A
-    /// symbolic link leads to a file that is there; through one to nothing no file is created. Whoever is attached to
-    /// what is taken over, without a member, should attach again.
+    /// before it was whole, is taken over (one that is empty and has the sticky bit counts as a creator's that died),
+    /// and whoever may not open the segment may not open the file either from then on. Another user's file is refused,
+    /// and so is one whose segment has living members, whatever its header says. A symbolic link leads to a file that
+    /// is there; through one to nothing no file is created. Whoever is attached to what is taken over, without a
+    /// member, should attach again.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];

@@ -4,7 +4,7 @@ use testkit::program::Body;
 use testkit::steered::{Schedule, all_schedules, die_before};
 use testkit::{Violation, depth};
 
-use super::world::{Hand, World};
+use super::world::{Hand, SEATS, World};
 
 type Act = fn(&mut Hand<'_>) -> Result<(), Violation>;
 
@@ -64,9 +64,8 @@ fn under_many_schedules() {
         let acts = acts[seed as usize / 3 % 3];
         let ended = race(&world, acts, |bodies| schedule.run(bodies).map(drop));
         ended.unwrap_or_else(|found| panic!("{schedule:?}: {found}"));
-        world.kill(1);
-        world.kill(2);
-        world.assert_whole(&mut world.sit(3), &format!("{schedule:?}"));
+        (1..=acts.len()).for_each(|seat| world.kill(seat));
+        world.assert_whole(&mut world.sit(SEATS - 1), &format!("{schedule:?}"));
     }
 }
 

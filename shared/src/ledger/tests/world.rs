@@ -78,6 +78,7 @@ impl World {
     }
 
     pub fn sit(&self, seat: usize) -> Hand<'_> {
+        assert!(self.ledger().desert(seat, self), "seat {seat} is taken");
         self.alive.fetch_or(1 << seat, Ordering::SeqCst);
         let (held, slots, cursors) = (Vec::new(), Vec::new(), Cursors::default());
         Hand { world: self, seat: self.slabs().sit(seat).unwrap(), held, slots, cursors }
@@ -147,9 +148,9 @@ impl World {
         if keeps { Ok(()) } else { self.slots.give(slot) }
     }
 
-    /// Somebody else has the seat: what its last member held is in the owner map yet.
+    /// Somebody else has the seat, or is about to: what its last member held is in the owner map yet.
     fn is_replaced(&self, seat: usize) -> bool {
-        self.ledger().turn(seat).is_some_and(|turn| turn.generation() > 1)
+        self.ledger().turn(seat).is_some_and(|turn| turn.generation() > 1 || turn.is_deserted())
     }
 
     /// That everything comes free by recovery, and by the members that live.
