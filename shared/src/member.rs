@@ -456,7 +456,7 @@ impl Drop for Member {
     fn drop(&mut self) {
         // A child of the process that joined has its memory, but not the segment.
         if self.process.is_this() {
-            self.segment.slabs().unpin_all(&self.seat);
+            self.segment.slabs().unpin_all(self.seat.number);
             self.segment.ledger().leave(&self.seat);
             self.locks().give_up(self.seat.number);
         }

@@ -104,9 +104,9 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
 
     /// Takes a seat, as [`Ledger::sit`] does.
     pub fn sit(&self, number: usize) -> Option<Seat> {
-        let seat = self.ledger.sit(number)?;
-        self.unpin_all(&seat);
-        Some(seat)
+        // Before anybody takes the former member's pins for this one's.
+        self.unpin_all(number);
+        self.ledger.sit(number)
     }
 
     /// Allocates a slot of a class, and returns its position in bytes from the beginning of the arena. `None`: no slot

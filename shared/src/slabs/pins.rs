@@ -35,7 +35,11 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
     }
 
     pub(super) fn unpin(&self, seat: &Seat, pin: usize) {
-        if let Some(word) = self.pins_of(seat.number).and_then(|pins| pins.get(pin)) {
+        self.unpin_on(seat.number, pin);
+    }
+
+    fn unpin_on(&self, seat: usize, pin: usize) {
+        if let Some(word) = self.pins_of(seat).and_then(|pins| pins.get(pin)) {
             // Release: pairs with the Acquire in `pinned`. What was done in the slab was done before.
             word.store(0, Ordering::Release);
         }
@@ -56,8 +60,9 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         done
     }
 
-    pub fn unpin_all(&self, seat: &Seat) {
-        (0..=VISIT).for_each(|pin| self.unpin(seat, pin));
+    /// Takes back all pins of a seat that the caller has, or that nobody else can have now.
+    pub fn unpin_all(&self, seat: usize) {
+        (0..=VISIT).for_each(|pin| self.unpin_on(seat, pin));
     }
 
     /// Returns what live members have pinned, in ascending order, including the member itself, which may have a cursor
@@ -71,8 +76,9 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             let pins = pins.map(|pin| pin.load(Ordering::SeqCst)).filter(|&pin| pin != 0);
             let pins: Vec<u64> = pins.map(|pin| pin - 1).collect();
             // Checked afterwards: a member that is dead now touches nothing any more, and one that comes finds the tags
-            // that were written.
-            let is_there = || number == seat.number || liveness.is_alive(number);
+            // that were written. Whoever has a seat's lock without a turn has not come yet.
+            let has_turn = || self.ledger.turn(number).is_some_and(|turn| turn.is_live());
+            let is_there = || number == seat.number || has_turn() && liveness.is_alive(number);
             if !pins.is_empty() && is_there() {
                 pinned.extend(pins);
             }

@@ -15,7 +15,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
     /// stay; the member's own cursors are given up.
     pub fn trim(&self, seat: &Seat, cursors: &Cursors, liveness: &impl Liveness) -> usize {
         cursors.0.iter().for_each(|place| place.set(None));
-        self.unpin_all(seat);
+        self.unpin_all(seat.number);
         let pinned = self.pinned(seat, liveness);
         let slabs = self.ledger.blocks().into_iter();
         let slabs = slabs.filter(|found| pinned.binary_search(&found.index).is_err());

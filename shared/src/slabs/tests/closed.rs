@@ -1,6 +1,7 @@
 //! A slab is closed while a recoverer looks at it, by a trimmer that is gone when the recoverer reads its marks; and
 //! what keeps a slab from being closed.
 
+use testkit::Violation;
 use testkit::program::Body;
 use testkit::steered::{Turn, die_before, follow};
 
@@ -15,7 +16,7 @@ const BYTES: u64 = 64 << ORDER;
 #[test]
 fn by_one_who_left() {
     at_any_step(|world, trimmer| {
-        world.slabs().unpin_all(&trimmer.seat);
+        world.slabs().unpin_all(trimmer.seat.number);
         world.ledger().leave(&trimmer.seat);
         world.kill(trimmer.seat.number);
     });
@@ -55,6 +56,30 @@ fn a_newcomer_has_no_pins_of_who_was_before() {
     world.kill(1);
     let (_newcomer, other) = (world.sit(1), world.sit(2));
     assert_eq!(other.trim(), 1);
+}
+
+#[test]
+fn nor_has_a_newcomer_that_stands_still() {
+    for stands in 0..64 {
+        let world = World::new(16);
+        let mut dies = world.sit(1);
+        dies.alloc_slot().unwrap();
+        dies.free_slot().unwrap();
+        world.kill(1);
+        let (of, other) = (&world, world.sit(2));
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(move || {
+                of.sit(1);
+                Ok(())
+            }),
+            Box::new(move || match other.trim() {
+                1 => Ok(()),
+                slabs => Err(Violation::wrong("trim", 1, slabs)),
+            }),
+        ];
+        follow(&[Turn::steps(0, stands), Turn::rest(1), Turn::rest(0)], bodies)
+            .unwrap_or_else(|found| panic!("{stands}: {found}"));
+    }
 }
 
 /// Whoever comes after does not look there again.

@@ -38,7 +38,7 @@ impl Plot {
             let seat = slabs.sit(1).unwrap();
             let at = slabs.alloc(&seat, &cursors, 0).unwrap();
             slabs.free(&seat, &cursors, at).unwrap().unwrap();
-            slabs.unpin_all(&seat);
+            slabs.unpin_all(seat.number);
             ((at >> 6 >> ORDER) << ORDER, seat)
         };
         words.hints[0].store(slab + 1, Ordering::Relaxed);

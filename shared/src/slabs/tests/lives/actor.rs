@@ -69,7 +69,7 @@ impl<'s> Actor<'s> {
 
     /// Leaves, as `Member::drop`.
     pub fn leave(&self) {
-        self.stage.world.slabs().unpin_all(&self.seat);
+        self.stage.world.slabs().unpin_all(self.seat.number);
         self.stage.world.ledger().leave(&self.seat);
         self.stage.bury(&self.seat);
     }
