@@ -3,6 +3,7 @@
 use std::fmt;
 use std::io;
 
+use anyhow::Context;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
@@ -30,6 +31,10 @@ impl Csv {
     pub fn print(&mut self, row: &Row) -> anyhow::Result<()> {
         let Cells(cells) = serde_json::from_str(&serde_json::to_string(row)?)?;
         let (names, values): (Vec<String>, Vec<Value>) = cells.into_iter().unzip();
+        self.write(names, &values).context("standard output cannot be written")
+    }
+
+    fn write(&mut self, names: Vec<String>, values: &[Value]) -> csv::Result<()> {
         if names != self.names {
             self.writer.write_record(&names)?;
             self.names = names;

@@ -20,7 +20,8 @@
  *   function says otherwise. "Refuses with" lists codes without their prefix NBBS_CODE_, and does not repeat
  *   what the next point says of pointers.
  * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
- *   functions that return a number say 0 then. Any other pointer must lead to what its type says.
+ *   functions that return a number say 0 then. A result's pointer that may be null counts as null if it is misaligned.
+ *   Any other pointer must lead to what its type says.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
  *   may be called from interrupt and signal handlers unless they say otherwise.
  * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), by functions that
@@ -542,8 +543,8 @@ typedef struct nbbs_request {
      */
     bool top_down;
     /**
-     * The index that unit 0 stands for. If it is 0, an order above the arena's largest is refused; otherwise such an order
-     * aligns one unit at most.
+     * The index that unit 0 stands for. An order above the arena's largest aligns one unit at most, and is refused if it
+     * aligns none at which so many units begin: if `offset` is 0, always.
      */
     uint64_t offset;
 } nbbs_request;
@@ -1773,7 +1774,7 @@ nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
  * Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
  *
  * Up to ten loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
- * slab. Refuses as `nbbs_heap_free`, and with `NULL`.
+ * slab. Refuses as `nbbs_heap_free`, and with `NULL`; what a cache keeps counts as a block.
  */
 nbbs_code nbbs_heap_size_of(const struct nbbs_heap *heap,
                             const void *block,
@@ -2035,8 +2036,8 @@ nbbs_code nbbs_pool_create_in(const struct nbbs_pool_config *config,
                               struct nbbs_error *error);
 
 /**
- * Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory
- * comes from the C library's `malloc`, where there is one.
+ * Makes a pool that gets its memory from `source`: some 6.5 KiB for itself at once, then chunk by chunk, as it needs
+ * it. If `source` is null, the memory comes from the C library's `malloc`, where there is one.
  *
  * Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
  * `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.

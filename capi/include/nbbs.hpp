@@ -12,8 +12,8 @@
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
- * Two of a kind: try_alloc and its like are noexcept and return a result; alloc and its like throw nbbs::error, or,
- * under -fno-exceptions, end the program. What an operation costs, and with which codes it refuses, is said once, at
+ * Two of a kind: try_alloc and its like are noexcept and return a result; alloc and its like throw nbbs::error, those
+ * of heaps and pools nbbs::bad_alloc where there is no memory, or, under -fno-exceptions, end the program. What an operation costs, and with which codes it refuses, is said once, at
  * the function of nbbs.h that it calls.
  *
  * Functions that are const, and those of pool<T> that do not say otherwise, may be called by any thread at any time,

@@ -358,7 +358,7 @@ impl fmt::Display for Error {
                 write!(f, "no block that is anybody's begins at {value:#x}")
             }
             Code::NotYours => {
-                write!(f, "the block at {value:#x} is member {}.{other}'s", limit - 1)
+                write!(f, "the block at {value:#x} is that of seat {limit}'s member {other}")
             }
             Code::SegmentDamaged => {
                 write!(f, "the segment's bookkeeping is damaged: offset {value:#x}")

@@ -253,7 +253,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ```
     ///
     /// # Errors
-    /// [`FreeError`] if nothing is allocated there.
+    /// [`FreeError`] if nothing is allocated there. What a cache keeps counts as allocated.
     pub fn usable(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
         self.find(at).map(|held| held.bytes())
     }

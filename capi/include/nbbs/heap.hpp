@@ -78,7 +78,7 @@ public:
     result<void> try_free(void* block) const noexcept { return detail::run(nbbs_heap_free, heap_, block); }
     void free(void* block) const { try_free(block).value(); }
 
-    /// How many bytes may be used of a block; 0 of null, and of what is none.
+    /// How many bytes may be used of a block; 0 of null, and of what is none. What a cache keeps counts as a block.
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept {
         return nbbs_heap_usable_size(heap_, block);
     }

@@ -3,6 +3,7 @@
 #ifndef NBBS_LOCAL_HPP
 #define NBBS_LOCAL_HPP
 
+#include "make.hpp"
 #include "result.hpp"
 
 #include <limits>
@@ -87,13 +88,7 @@ NBBS_HOT inline T* construct(void* slot, Free free, Arguments&&... arguments) {
         Free& free;
         void* slot;
     } unless_made{free, slot};
-    T* object = nullptr;
-    if constexpr (std::is_constructible_v<T, Arguments...>) {
-        object = ::new (slot) T(std::forward<Arguments>(arguments)...);
-    } else {
-        // An aggregate, before C++20.
-        object = ::new (slot) T{std::forward<Arguments>(arguments)...};
-    }
+    T* object = make_at<T>(slot, std::forward<Arguments>(arguments)...);
     unless_made.slot = nullptr;
     return object;
 }

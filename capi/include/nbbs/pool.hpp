@@ -77,8 +77,8 @@ public:
     /// A pool with chunks from `malloc`. Throws `nbbs::error`.
     explicit pool(const pool_config& config = {}) : pool(config, static_cast<const nbbs_source*>(nullptr)) {}
 
-    /// A pool with chunks from `chunks`, which outlives it and which several threads may use at once. A chunk's memory
-    /// is aligned to its size, rounded up to a power of two.
+    /// A pool with some 6.5 KiB for itself and then chunks from `chunks`, which outlives it and which several threads may
+    /// use at once. A chunk's memory is aligned to its size, rounded up to a power of two.
     pool(const pool_config& config, std::pmr::memory_resource* chunks)
         : pool(config, nbbs_source{detail::alloc_chunk, detail::free_chunk, chunks}) {}
 

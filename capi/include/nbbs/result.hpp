@@ -76,8 +76,8 @@ private:
     refusal why_;
 };
 
-/// What `memory_resource`, `allocator` and `pool::make` throw when there is no memory: a `std::bad_alloc` that knows
-/// why.
+/// What resources, allocators, `make` of a pool, and a heap's `alloc` and constructor throw when there is no memory: a
+/// `std::bad_alloc` that knows why.
 class bad_alloc : public std::bad_alloc {
 public:
     explicit bad_alloc(const refusal& why) noexcept : why_(why) { why.message(text_, sizeof text_); }

@@ -3,10 +3,10 @@
 #ifndef NBBS_SHARED_HPP
 #define NBBS_SHARED_HPP
 
+#include "make.hpp"
 #include "result.hpp"
 #include "storage.hpp"
 
-#include <new>
 #include <type_traits>
 #include <utility>
 
@@ -58,7 +58,7 @@ public:
     [[nodiscard]] offset<T> make(Arguments&&... arguments) const {
         static_assert(std::is_trivially_destructible_v<T>, "a process that dies destroys nothing");
         unmade place{*this, alloc(sizeof(T), alignof(T))};
-        ::new (block(place.at).memory) T(std::forward<Arguments>(arguments)...);
+        detail::make_at<T>(block(place.at).memory, std::forward<Arguments>(arguments)...);
         return std::exchange(place.at, offset<void>()).template as<T>();
     }
 

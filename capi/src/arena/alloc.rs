@@ -21,8 +21,8 @@ pub struct Request {
     pub order: u32,
     /// Whether to take the last place that will do, instead of the first.
     pub top_down: bool,
-    /// The index that unit 0 stands for. If it is 0, an order above the arena's largest is refused; otherwise such an order
-    /// aligns one unit at most.
+    /// The index that unit 0 stands for. An order above the arena's largest aligns one unit at most, and is refused if it
+    /// aligns none at which so many units begin: if `offset` is 0, always.
     pub offset: u64,
 }
 

@@ -218,8 +218,8 @@ fn usual_shape(config: &PoolConfig, source_is_given: bool) -> Result<Shape, Erro
     of(config.within_limit(usual))
 }
 
-/// Makes a pool that gets its memory from `source`, chunk by chunk, as it needs it. If `source` is null, the memory
-/// comes from the C library's `malloc`, where there is one.
+/// Makes a pool that gets its memory from `source`: some 6.5 KiB for itself at once, then chunk by chunk, as it needs
+/// it. If `source` is null, the memory comes from the C library's `malloc`, where there is one.
 ///
 /// Refuses with `NULL` (also: no `source` in the freestanding library), `SIZE`, `ALIGNMENT`, `SETTING` (`chunk`;
 /// `reserve`: more than the limit, or than there are addresses), `SOURCE_EMPTY`.

@@ -201,7 +201,7 @@ TEST(Shared, SaysWhyNot) {
     EXPECT_EQ(segment.misuse.size(), ordinary);
     char at[20];
     snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole));
-    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is member 0.1's",
+    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is that of seat 1's member 1",
                    [&](nbbs_error *error) { return nbbs_shared_free(other, whole, error); });
     EXPECT_EQ(nbbs_shared_free(member, whole, nullptr), NBBS_CODE_OK);
     expect_refusal(NBBS_CODE_NOT_YOURS, std::string("no block that is anybody's begins at ") + at,
@@ -233,7 +233,7 @@ TEST(Shared, HeapSaysWhyNot) {
     char at[20];
     snprintf(at, sizeof at, "%#zx", static_cast<size_t>(slot));
     const auto not_his = [&](auto what) {
-        expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is member 0.1's", what);
+        expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is that of seat 1's member 1", what);
     };
     not_his([&](nbbs_error *error) { return nbbs_shared_heap_free(other, slot, error); });
     not_his([&](nbbs_error *error) { return nbbs_shared_heap_block(other, slot, nullptr, nullptr, error); });

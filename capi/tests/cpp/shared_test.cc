@@ -89,6 +89,18 @@ TEST(Shared, AConstructorThrows) {
     EXPECT_EQ(segment.free_bytes(), 256u * 64);
 }
 
+TEST(Shared, AggregatesAreMade) {
+    struct Pair {
+        int first, second;
+    };
+    const auto segment = nbbs::shared_segment::create_memfd("pairs", kGeometry);
+    const auto member = segment.join();
+    const auto slot = member.heap().make<Pair>(1, 2);
+    const auto block = member.make<Pair>(3, 4);
+    EXPECT_EQ(segment.at(slot)->second, 2);
+    EXPECT_EQ(segment.at(block)->first, 3);
+}
+
 TEST(Shared, WhoEndsIsRecovered) {
     const auto segment = nbbs::shared_segment::create_memfd("ends", kGeometry);
     const auto stays = segment.join();

@@ -145,7 +145,7 @@ impl On<'_> {
     /// ```
     ///
     /// # Errors
-    /// [`FreeError`] if nothing is allocated there.
+    /// [`FreeError`] if nothing is allocated there. What a cache keeps counts as allocated.
     pub fn usable(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         self.find(at).map(|held| held.bytes())
     }
