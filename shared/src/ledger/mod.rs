@@ -117,7 +117,8 @@ impl<'a, W: Word> Ledger<'a, W> {
     pub fn sit(&self, number: usize) -> Option<Seat> {
         let word = self.turn_word(number)?;
         loop {
-            // Relaxed: the lock ensures that its writer had died or left before the caller got the seat.
+            // Relaxed: its member had died or left before the caller got the lock, and the swap sees what others have
+            // said of it since.
             let former = Turn(word.load(Ordering::Relaxed));
             if former.is_live() {
                 return None;

@@ -45,7 +45,7 @@ pub enum Fate {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Members that had died since the last recovery.
+    /// Members that had died since the last recovery. Those whose seats others have by now count as one for each seat.
     pub members: usize,
     /// Blocks and slots that were recovered and freed.
     pub freed: usize,
@@ -160,12 +160,11 @@ impl<W: Word> Ledger<'_, W> {
     pub(super) fn dead_on(&self, number: usize, liveness: &impl Liveness) -> Option<Dead> {
         // The turn is read first: the member that it shows had the seat before the check, and if nobody has the seat
         // then, that member is gone. It has not left: then it would have changed the turn before.
+        let before = self.turn(number)?;
+        let is_dead = before.is_live() && !liveness.is_alive(number);
         let turn = self.turn(number)?;
-        if turn.is_deserted() {
-            return Some(Dead { number, turn });
-        }
-        let is_dead = turn.is_live() && !liveness.is_alive(number);
-        (is_dead && self.turn(number) == Some(turn)).then_some(Dead { number, turn })
+        // Whoever has deserted its seat has died, also if a newcomer's lock has made it look alive.
+        (turn.is_deserted() || is_dead && turn == before).then_some(Dead { number, turn })
     }
 
     /// Returns to whom something belongs whose tag was just read.

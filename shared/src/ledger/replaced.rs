@@ -38,19 +38,24 @@ impl<W: Word> Ledger<'_, W> {
 
     /// Returns the member of this seat that has been replaced and not been recovered.
     pub(super) fn replaced_on(&self, seat: usize) -> Option<Replaced> {
-        // Acquire: before the other word is read. If it is out of date by then, the member is recovered once more, for
-        // nothing, and `bury_replaced` fails.
-        let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Acquire);
-        // Acquire: pairs with the Release in `replace`.
-        let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
-        let has_come = self.turn(seat)?.seated().generation() != by;
-        (by != recovered && has_come).then_some(Replaced { seat, by, recovered })
+        loop {
+            // Acquire: before the other word is read.
+            let recovered = self.word_of(seat, RECOVERED)?.load(Ordering::Acquire);
+            // Acquire: pairs with the Release in `replace`.
+            let by = self.word_of(seat, REPLACED)?.load(Ordering::Acquire);
+            let has_come = self.turn(seat)?.seated().generation() != by;
+            // Acquire: pairs with the Release in `forget_replaced`, as the turn does. A newcomer that finds the former
+            // member recovered says so before its own turn.
+            if self.word_of(seat, RECOVERED)?.load(Ordering::Acquire) == recovered {
+                return (by != recovered && has_come).then_some(Replaced { seat, by, recovered });
+            }
+        }
     }
 
     /// Records that replaced members have been recovered.
     pub fn bury_replaced(&self, Replaced { seat, by, recovered }: Replaced) {
         let Some(word) = self.word_of(seat, RECOVERED) else { return };
-        // Relaxed: as above. If it fails, another has recovered this one or a later one since.
+        // Relaxed: nothing depends on it. If it fails, another has recovered this one or a later one since.
         let _ = word.compare_exchange(recovered, by, Ordering::Relaxed, Ordering::Relaxed);
     }
 
@@ -58,7 +63,7 @@ impl<W: Word> Ledger<'_, W> {
     /// recovered since. For the next newcomer, which has the same generation, and the seat's lock.
     pub(super) fn forget_replaced(&self, seat: usize, by: u64) {
         let replaced = self.word_of(seat, REPLACED);
-        // Relaxed, both: written by whoever had the lock before.
+        // Relaxed: written by whoever had the lock before.
         if replaced.is_some_and(|word| word.load(Ordering::Relaxed) == by)
             && let Some(word) = self.word_of(seat, RECOVERED)
         {
@@ -87,6 +92,24 @@ mod tests {
         drop(dead);
         world.kill(0);
         world
+    }
+
+    /// The steps that `work` takes after a death.
+    fn steps_of<T>(work: impl Fn(&World) -> T) -> u64 {
+        let ends = (0..).find(|&steps| {
+            let world = with_a_death();
+            die_before(steps, || work(&world)).is_some()
+        });
+        ends.unwrap()
+    }
+
+    /// The steps of a newcomer that takes the seat, and the most of a recovery.
+    fn coming() -> u64 {
+        steps_of(|world| drop(world.sit(0)))
+    }
+
+    fn recovery() -> u64 {
+        steps_of(|world| world.sit(1).recover())
     }
 
     fn dead(world: &World, seat: &Seat) -> usize {
@@ -133,7 +156,9 @@ mod tests {
 
     #[test]
     fn a_death_counts_once_whenever_a_newcomer_takes_the_seat() {
-        for step in 0..40 {
+        let all = coming();
+        let places = (0..12).flat_map(|counts| (0..=all).map(move |comes| (counts, comes)));
+        for (counts, comes) in places {
             let world = with_a_death();
             let mut other = world.sit(1);
             let mut count = 0;
@@ -148,9 +173,11 @@ mod tests {
                     Ok(())
                 }),
             ];
-            follow(&[Turn::steps(0, step), Turn::rest(1), Turn::rest(0)], bodies)
-                .unwrap_or_else(|found| panic!("{step}: {found}"));
-            assert_eq!(count, 1, "{step}");
+            let script =
+                [Turn::steps(0, counts), Turn::steps(1, comes), Turn::rest(0), Turn::rest(1)];
+            let what = format!("{counts}, {comes}");
+            follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
+            assert_eq!(count, 1, "{what}");
         }
     }
 
@@ -179,8 +206,9 @@ mod tests {
     /// If it is not recovered then, somebody is told that it must be.
     #[test]
     fn a_newcomer_comes_while_somebody_recovers() {
-        for comes in 0..12 {
-            for recovers in (0..200).step_by(5) {
+        let (coming, recovery) = (coming(), recovery());
+        for comes in 0..=coming {
+            for recovers in (0..=recovery).step_by(5) {
                 let world = with_a_death();
                 let mut other = world.sit(1);
                 let (of, recoverer) = (&world, &mut other);
@@ -207,7 +235,8 @@ mod tests {
     /// Whoever recovers meanwhile finds all that the dead member held, or was about to allocate.
     #[test]
     fn a_newcomer_that_stands_still_hides_nobody() {
-        for (dies, stands) in (0..20).flat_map(|dies| (0..16).map(move |stands| (dies, stands))) {
+        let all = coming();
+        for (dies, stands) in (0..20).flat_map(|dies| (0..=all).map(move |stands| (dies, stands))) {
             let world = World::new(64);
             let mut dead = world.sit(0);
             dead.alloc(2).unwrap();
@@ -242,16 +271,20 @@ mod tests {
 
     #[test]
     fn a_death_is_recovered_once_whenever_a_newcomer_takes_the_seat() {
-        for (recovers, comes) in
-            (0..80).flat_map(|recovers| (0..12).map(move |comes| (recovers, comes)))
-        {
+        let (coming, recovery) = (coming(), 2 * recovery());
+        let places = (0..=recovery)
+            .flat_map(|recovers| (0..=coming).map(move |comes| [recovers, comes]))
+            .flat_map(|steps| [0, 1].map(|first| (first, steps)));
+        for (first, steps) in places {
             let world = with_a_death();
             let mut other = world.sit(1);
             let mut members = 0;
             let (of, recoverer, found) = (&world, &mut other, &mut members);
             let bodies: Vec<Body<'_>> = vec![
                 Box::new(move || {
-                    *found += recoverer.recover()?.members;
+                    for _ in 0..2 {
+                        *found += recoverer.recover()?.members;
+                    }
                     Ok(())
                 }),
                 Box::new(move || {
@@ -259,9 +292,14 @@ mod tests {
                     Ok(())
                 }),
             ];
-            let script =
-                [Turn::steps(0, recovers), Turn::steps(1, comes), Turn::rest(0), Turn::rest(1)];
-            let what = format!("{recovers}, {comes}");
+            let second = 1 - first;
+            let script = [
+                Turn::steps(first, steps[first]),
+                Turn::steps(second, steps[second]),
+                Turn::rest(first),
+                Turn::rest(second),
+            ];
+            let what = format!("{first} first, {steps:?}");
             follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
             members += other.recover().unwrap().members;
             assert_eq!((members, dead(&world, &other.seat)), (1, 0), "{what}");
@@ -271,7 +309,7 @@ mod tests {
     /// A newcomer that takes the seat of a dead member dies with a block, and is replaced, too.
     #[test]
     fn two_deaths_on_a_seat_during_a_recovery() {
-        for recovers in 0..80 {
+        for recovers in 0..=recovery() {
             let world = with_a_death();
             let mut other = world.sit(1);
             let (of, recoverer) = (&world, &mut other);

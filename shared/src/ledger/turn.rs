@@ -7,9 +7,9 @@
 //! +------------+------+-------------------------+
 //! ```
 //!
-//! Only the member writes it, by plain stores, as long as it is alive. Afterwards its recoverer clears the mark and the
-//! count. Before that, somebody who wants the seat may say that the member has *deserted* it: the mark is clear, and the
-//! count 1. Then the next member on the seat begins a generation.
+//! Once the member has its seat only it writes the turn, by plain stores, as long as it is alive. Afterwards its
+//! recoverer clears the mark and the count. Before that, somebody who wants the seat may say that the member has
+//! *deserted* it: the mark is clear, and the count 1. Then the next member on the seat begins a generation.
 
 const COUNT_BITS: u32 = 40;
 const COUNT: u64 = (1 << COUNT_BITS) - 1;
@@ -28,8 +28,8 @@ impl Turn {
         self.0 & LIVE != 0
     }
 
-    /// Returns whether the member has died, and has neither been recovered nor replaced, as whoever wanted its seat has
-    /// said.
+    /// Returns whether whoever wanted the seat has said that the member has died, which nobody has recovered or replaced
+    /// since.
     pub const fn is_deserted(self) -> bool {
         !self.is_live() && self.acts()
     }

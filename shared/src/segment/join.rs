@@ -22,10 +22,10 @@ impl Segment {
     /// Cost: a descriptor, nine system calls, and up to two more for each seat that is taken if no other is free.
     ///
     /// # Errors
-    /// [`JoinError::Full`] if all members are alive, and [`JoinError::System`], with `ESTALE` if the segment is not in its
-    /// file any more: somebody has written over the header, or shortened the file, or a creator has made another there
-    /// since; or if the descriptor is another file's, in a thread that has descriptors of its own
-    /// (`unshare(CLONE_FILES)`).
+    /// [`JoinError::Full`] if all members are alive, or others are just taking the seats of those that are not, and
+    /// [`JoinError::System`], with `ESTALE` if the segment is not in its file any more: somebody has written over the
+    /// header, or shortened the file, or a creator has made another there since; or if the descriptor is another
+    /// file's, in a thread that has descriptors of its own (`unshare(CLONE_FILES)`).
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, JoinError, Segment};

@@ -5,6 +5,7 @@ use testkit::Violation;
 use testkit::program::Body;
 use testkit::steered::{Turn, die_before, follow};
 
+use super::races::steps_of_a_trim;
 use crate::ledger::Fate;
 use crate::ledger::tests::world::{Hand, World};
 
@@ -98,9 +99,9 @@ fn a_hint_that_led_to_nothing_goes() {
 
 /// The recoverer stops at any step, and the trimmer closes the slab, and is gone.
 fn at_any_step(goes: impl Fn(&World, &Hand<'_>) + Sync) {
-    // Most of these have read the recoverer's pins, and not yet closed the slab.
-    for trims in (60..200).step_by(20) {
-        for recovers in 0..120 {
+    let recovery = steps_of_a_recovery();
+    for trims in (0..=steps_of_a_trim()).step_by(10) {
+        for recovers in (0..=recovery).step_by(3) {
             let world = World::new(16);
             let recoverer = stopped(&world, &goes, trims, recovers);
             let Some(&slot) = recoverer.slots.first() else { continue };
@@ -118,6 +119,23 @@ fn at_any_step(goes: impl Fn(&World, &Hand<'_>) + Sync) {
     }
 }
 
+fn recover(hand: &mut Hand<'_>) -> Result<(), Violation> {
+    hand.alloc_slot()?;
+    hand.free_slot()?;
+    hand.recover()?;
+    hand.alloc_slot()
+}
+
+/// The steps of a recoverer that nobody overtakes.
+fn steps_of_a_recovery() -> u64 {
+    let ends = (0..).find(|&steps| {
+        let world = World::new(16);
+        let mut hand = world.sit(1);
+        die_before(steps, || recover(&mut hand)).is_some()
+    });
+    ends.unwrap()
+}
+
 /// The recoverer, who has allocated a slot after all that.
 fn stopped<'w>(
     world: &'w World,
@@ -131,12 +149,7 @@ fn stopped<'w>(
     world.hint_at(world.slabs().ledger.blocks()[0].index);
     let recovering = &mut recoverer;
     let bodies: Vec<Body<'_>> = vec![
-        Box::new(move || {
-            recovering.alloc_slot()?;
-            recovering.free_slot()?;
-            recovering.recover()?;
-            recovering.alloc_slot()
-        }),
+        Box::new(move || recover(recovering)),
         Box::new(move || {
             trimmer.trim();
             goes(world, &trimmer);
