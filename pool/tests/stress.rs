@@ -77,7 +77,8 @@ fn by_local() {
 /// The same stress finds the list's error.
 #[test]
 fn the_untagged_list_fails() {
-    let found = (0..50).find_map(|seed| {
+    // A seed in a dozen or so does where other programs use the processors.
+    let found = (0..500).find_map(|seed| {
         let back_end = Units(Untagged::<Steered>::new(8));
         let load = Load::new(4, 20_000, 0..=0).occupancy(90).jitter(10).seed(seed);
         stress(&back_end, &Oracle::of(&back_end), &load).err()
