@@ -7,6 +7,7 @@ use anyhow::Context;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::Value;
 
+use crate::output::UNWRITABLE;
 use crate::row::Row;
 
 /// A writer of values to standard output.
@@ -31,7 +32,7 @@ impl Csv {
     pub fn print(&mut self, row: &Row) -> anyhow::Result<()> {
         let Cells(cells) = serde_json::from_str(&serde_json::to_string(row)?)?;
         let (names, values): (Vec<String>, Vec<Value>) = cells.into_iter().unzip();
-        self.write(names, &values).context("standard output cannot be written")
+        self.write(names, &values).context(UNWRITABLE)
     }
 
     fn write(&mut self, names: Vec<String>, values: &[Value]) -> csv::Result<()> {

@@ -82,10 +82,13 @@ impl Output {
     }
 }
 
+/// What is said if standard output is closed, or full.
+pub const UNWRITABLE: &str = "standard output cannot be written";
+
 /// Prints a paragraph.
 pub fn print(text: &str) -> anyhow::Result<()> {
     // Not `println!`, which panics if standard output is closed.
-    writeln!(io::stdout(), "{text}").context("standard output cannot be written")
+    writeln!(io::stdout(), "{text}").context(UNWRITABLE)
 }
 
 /// Prints a line to standard error, if that is open.

@@ -13,8 +13,8 @@
  *   nbbs::error            what the others throw
  *
  * Two of a kind: try_alloc and its like are noexcept and return a result; alloc and its like throw nbbs::error, those
- * of heaps and pools nbbs::bad_alloc where there is no memory, or, under -fno-exceptions, end the program. What an operation costs, and with which codes it refuses, is said once, at
- * the function of nbbs.h that it calls.
+ * of heaps and pools nbbs::bad_alloc where there is no memory, or, under -fno-exceptions, end the program. What an
+ * operation costs, and with which codes it refuses, is said once, at the function of nbbs.h that it calls.
  *
  * Functions that are const, and those of pool<T> that do not say otherwise, may be called by any thread at any time,
  * wait for nobody, and may be called from interrupt and signal handlers as far as nbbs.h says so.

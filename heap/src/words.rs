@@ -1,5 +1,5 @@
-//! The words of which bookkeeping consists, the flags of caches, the counts of all regions and the states of their places:
-//! the processor's atomics, and in this crate's own tests some that count, and that a test can interrupt.
+//! The words of which bookkeeping consists, the flags of caches, the counts of all regions and the states of their
+//! places: the processor's atomics, and in this crate's own tests some that count, and that a test can interrupt.
 
 // The atomics of the processor, or of a crate where it has none that swap.
 #[cfg(any(target_has_atomic = "ptr", not(feature = "portable-atomic")))]

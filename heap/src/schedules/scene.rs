@@ -238,7 +238,7 @@ impl Scene {
             // SAFETY: the block is ours.
             unsafe { on.resize(at, layout, size) }
         };
-        let new = moved.map(|_| Layout::from_size_align(size, align).unwrap()).unwrap_or(layout);
+        let new = moved.map_or(layout, |_| Layout::from_size_align(size, align).unwrap());
         let block = Block { at: moved.unwrap_or(at), layout: new, ..block };
         self.owners.take(block.at.addr().get(), new)?;
         block.check(new.size().min(layout.size()), mark)?;

@@ -81,7 +81,7 @@ mod tests {
     use testkit::program::Body;
     use testkit::steered::{Turn, die_before, follow};
 
-    use crate::ledger::tests::world::World;
+    use crate::ledger::tests::world::{Hand, World, steps_of};
     use crate::ledger::{Liveness, Seat};
 
     /// A world in which the member on seat 0 has died with a block.
@@ -94,22 +94,42 @@ mod tests {
         world
     }
 
-    /// The steps that `work` takes after a death.
-    fn steps_of<T>(work: impl Fn(&World) -> T) -> u64 {
-        let ends = (0..).find(|&steps| {
-            let world = with_a_death();
-            die_before(steps, || work(&world)).is_some()
-        });
-        ends.unwrap()
-    }
-
     /// The steps of a newcomer that takes the seat, and the most of a recovery.
     fn coming() -> u64 {
-        steps_of(|world| drop(world.sit(0)))
+        steps_of(|steps| {
+            let world = with_a_death();
+            die_before(steps, || drop(world.sit(0)))
+        })
     }
 
     fn recovery() -> u64 {
-        steps_of(|world| world.sit(1).recover())
+        steps_of(|steps| {
+            let world = with_a_death();
+            die_before(steps, || world.sit(1).recover().map(drop))
+        })
+    }
+
+    /// Makes so many steps of both, and then the rest, in this order.
+    fn interleaved(first: (usize, u64), second: (usize, u64)) -> [Turn; 4] {
+        let steps = |(lane, steps)| Turn::steps(lane, steps);
+        [steps(first), steps(second), Turn::rest(first.0), Turn::rest(second.0)]
+    }
+
+    /// A newcomer takes the seat.
+    fn newcomer(world: &World) -> Body<'_> {
+        Box::new(move || {
+            world.sit(0);
+            Ok(())
+        })
+    }
+
+    /// Whatever is lost is a dead member's, as the next recoverer is told; then it is not.
+    fn is_found(world: &World, other: &mut Hand<'_>, what: &str) {
+        let held: u64 = other.held.iter().map(|block| block.len()).sum();
+        let is_lost = world.ledger().buddy.count_free() != 64 - held;
+        assert!(!is_lost || dead(world, &other.seat) > 0, "{what}");
+        other.recover().unwrap();
+        assert_eq!(dead(world, &other.seat), 0, "{what}");
     }
 
     fn dead(world: &World, seat: &Seat) -> usize {
@@ -168,13 +188,9 @@ mod tests {
                     *counted = dead(of, seat);
                     Ok(())
                 }),
-                Box::new(move || {
-                    of.sit(0);
-                    Ok(())
-                }),
+                newcomer(of),
             ];
-            let script =
-                [Turn::steps(0, counts), Turn::steps(1, comes), Turn::rest(0), Turn::rest(1)];
+            let script = interleaved((0, counts), (1, comes));
             let what = format!("{counts}, {comes}");
             follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
             assert_eq!(count, 1, "{what}");
@@ -212,22 +228,12 @@ mod tests {
                 let world = with_a_death();
                 let mut other = world.sit(1);
                 let (of, recoverer) = (&world, &mut other);
-                let bodies: Vec<Body<'_>> = vec![
-                    Box::new(move || {
-                        of.sit(0);
-                        Ok(())
-                    }),
-                    Box::new(move || recoverer.recover().map(drop)),
-                ];
-                let script =
-                    [Turn::steps(0, comes), Turn::steps(1, recovers), Turn::rest(0), Turn::rest(1)];
+                let bodies: Vec<Body<'_>> =
+                    vec![newcomer(of), Box::new(move || recoverer.recover().map(drop))];
+                let script = interleaved((0, comes), (1, recovers));
                 let what = format!("{comes}, {recovers}");
                 follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
-                let held: u64 = other.held.iter().map(|block| block.len()).sum();
-                let is_lost = world.ledger().buddy.count_free() != 64 - held;
-                assert!(!is_lost || dead(&world, &other.seat) > 0, "{what}");
-                other.recover().unwrap();
-                assert_eq!(dead(&world, &other.seat), 0, "{what}");
+                is_found(&world, &mut other, &what);
             }
         }
     }
@@ -246,10 +252,7 @@ mod tests {
             let mut other = world.sit(1);
             let (of, recoverer) = (&world, &mut other);
             let bodies: Vec<Body<'_>> = vec![
-                Box::new(move || {
-                    of.sit(0);
-                    Ok(())
-                }),
+                newcomer(of),
                 Box::new(move || {
                     let found = recoverer.recover()?;
                     let held: u64 = recoverer.held.iter().map(|block| block.len()).sum();
@@ -287,18 +290,10 @@ mod tests {
                     }
                     Ok(())
                 }),
-                Box::new(move || {
-                    of.sit(0);
-                    Ok(())
-                }),
+                newcomer(of),
             ];
             let second = 1 - first;
-            let script = [
-                Turn::steps(first, steps[first]),
-                Turn::steps(second, steps[second]),
-                Turn::rest(first),
-                Turn::rest(second),
-            ];
+            let script = interleaved((first, steps[first]), (second, steps[second]));
             let what = format!("{first} first, {steps:?}");
             follow(&script, bodies).unwrap_or_else(|found| panic!("{what}: {found}"));
             members += other.recover().unwrap().members;
@@ -325,11 +320,7 @@ mod tests {
             ];
             follow(&[Turn::steps(0, recovers), Turn::rest(1), Turn::rest(0)], bodies)
                 .unwrap_or_else(|found| panic!("{recovers}: {found}"));
-            let held: u64 = other.held.iter().map(|block| block.len()).sum();
-            let is_lost = world.ledger().buddy.count_free() != 64 - held;
-            assert!(!is_lost || dead(&world, &other.seat) > 0, "{recovers}");
-            other.recover().unwrap();
-            assert_eq!(dead(&world, &other.seat), 0, "{recovers}");
+            is_found(&world, &mut other, &format!("{recovers}"));
         }
     }
 

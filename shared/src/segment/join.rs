@@ -57,9 +57,8 @@ impl Segment {
             return Err(failed("find the segment in its file any more", Errno::ESTALE));
         }
         let seats = self.ledger().seats();
-        let is_left = |&seat: &usize| {
-            self.ledger().turn(seat).is_some_and(|turn| !turn.is_live() && !turn.is_deserted())
-        };
+        let is_left =
+            |&seat: &usize| self.ledger().turn(seat).is_some_and(|turn| turn == turn.gone());
         // First the seats that nobody has to recover.
         for seat in (0..seats).filter(is_left).chain(0..seats) {
             // Before the lock, which would make a dead member look alive for as long as this thread stands still.

@@ -23,7 +23,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
             .or_else(|| self.make(seat, class))
             .or_else(|| self.find_by_walk(seat, class));
         if found.is_none() {
-            self.unpin(seat, class);
+            self.unpin(seat.number, class);
         }
         place.set(found.map(|(slab, slot)| Cursor { index: slab.index, slot: slot + 1 }));
         found.map(|(slab, slot)| self.start(slab, slot))
@@ -61,7 +61,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let slab = self.pin(seat, class, index)?;
         let slot = (slab.class == class).then(|| self.claim(seat, slab, 0)).flatten();
         if slot.is_none() {
-            self.unpin(seat, class);
+            self.unpin(seat.number, class);
         }
         Some((slab, slot?))
     }

@@ -161,7 +161,7 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
         // Until the slot is the member's, nothing else keeps the slab.
         let pinned = self.pin(seat, VISIT, self.slab_at(at)?.index);
         let taken = pinned.and_then(|_| self.take_pinned(seat, at, from));
-        self.unpin(seat, VISIT);
+        self.unpin(seat.number, VISIT);
         taken
     }
 

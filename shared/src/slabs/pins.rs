@@ -29,16 +29,12 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let tag = self.ledger.tag_when_pinned(index);
         let slab = tag.and_then(|tag| self.slab_with(index, tag));
         if slab.is_none() {
-            self.unpin(seat, pin);
+            self.unpin(seat.number, pin);
         }
         slab
     }
 
-    pub(super) fn unpin(&self, seat: &Seat, pin: usize) {
-        self.unpin_on(seat.number, pin);
-    }
-
-    fn unpin_on(&self, seat: usize, pin: usize) {
+    pub(super) fn unpin(&self, seat: usize, pin: usize) {
         if let Some(word) = self.pins_of(seat).and_then(|pins| pins.get(pin)) {
             // Release: pairs with the Acquire in `pinned`. What was done in the slab was done before.
             word.store(0, Ordering::Release);
@@ -56,13 +52,13 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let pinned = self.pin(seat, VISIT, slab.index).filter(|&now| now == slab);
         let word = pinned.and_then(|slab| self.words_of(slab)?.get(slot));
         let done = word.map(work);
-        self.unpin(seat, VISIT);
+        self.unpin(seat.number, VISIT);
         done
     }
 
     /// Takes back all pins of a seat that the caller has, or that nobody else can have now.
     pub fn unpin_all(&self, seat: usize) {
-        (0..=VISIT).for_each(|pin| self.unpin_on(seat, pin));
+        (0..=VISIT).for_each(|pin| self.unpin(seat, pin));
     }
 
     /// Returns what live members have pinned, in ascending order, including the member itself, which may have a cursor

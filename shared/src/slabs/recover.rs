@@ -85,7 +85,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
                 }
             }
         }
-        self.unpin(seat, VISIT);
+        self.unpin(seat.number, VISIT);
         left
     }
 

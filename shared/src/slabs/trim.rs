@@ -20,7 +20,7 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let slabs = self.ledger.blocks().into_iter();
         let slabs = slabs.filter(|found| pinned.binary_search(&found.index).is_err());
         let closed: Vec<Found> = slabs.filter_map(|found| self.close(seat, found)).collect();
-        self.unpin(seat, VISIT);
+        self.unpin(seat.number, VISIT);
         self.free_closed(seat, closed, liveness)
     }
 

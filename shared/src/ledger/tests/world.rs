@@ -187,6 +187,11 @@ impl Liveness for World {
     }
 }
 
+/// Returns the steps of what dies before a step, or ends.
+pub fn steps_of<T>(ends: impl Fn(u64) -> Option<T>) -> u64 {
+    (0..).find(|&steps| ends(steps).is_some()).unwrap()
+}
+
 impl Hand<'_> {
     pub fn alloc(&mut self, order: u32) -> Result<(), Violation> {
         if let Some(Ok(index)) = self.world.ledger().alloc(&self.seat, order) {

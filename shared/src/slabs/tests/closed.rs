@@ -7,7 +7,7 @@ use testkit::steered::{Turn, die_before, follow};
 
 use super::races::steps_of_a_trim;
 use crate::ledger::Fate;
-use crate::ledger::tests::world::{Hand, World};
+use crate::ledger::tests::world::{Hand, World, steps_of};
 
 /// The order of a slab, and the bytes of its units.
 const ORDER: u32 = 2;
@@ -128,12 +128,11 @@ fn recover(hand: &mut Hand<'_>) -> Result<(), Violation> {
 
 /// The steps of a recoverer that nobody overtakes.
 fn steps_of_a_recovery() -> u64 {
-    let ends = (0..).find(|&steps| {
+    steps_of(|steps| {
         let world = World::new(16);
         let mut hand = world.sit(1);
-        die_before(steps, || recover(&mut hand)).is_some()
-    });
-    ends.unwrap()
+        die_before(steps, || recover(&mut hand))
+    })
 }
 
 /// The recoverer, who has allocated a slot after all that.

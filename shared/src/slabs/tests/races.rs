@@ -4,7 +4,7 @@ use testkit::program::Body;
 use testkit::steered::{Schedule, Turn, all_schedules, die_before, follow};
 use testkit::{Violation, depth};
 
-use crate::ledger::tests::world::{Hand, World};
+use crate::ledger::tests::world::{Hand, World, steps_of};
 
 type Act = fn(&mut Hand<'_>) -> Result<(), Violation>;
 
@@ -68,14 +68,13 @@ fn race(
 
 /// The steps in which a member empties the world's only slab.
 pub(super) fn steps_of_a_trim() -> u64 {
-    let ends = (0..).find(|&steps| {
+    steps_of(|steps| {
         let world = World::new(16);
         let mut hand = world.sit(2);
         hand.alloc_slot().unwrap();
         hand.free_slot().unwrap();
-        die_before(steps, || hand.trim()).is_some()
-    });
-    ends.unwrap()
+        die_before(steps, || hand.trim())
+    })
 }
 
 fn end(world: &World, what: &str) {
