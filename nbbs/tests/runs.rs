@@ -58,40 +58,48 @@ fn claims_across_words_meet() {
 /// Every request is served at the first place that meets it, or the last, and refused only if there is none.
 #[test]
 fn requests_find_every_place() {
-    let arena: Arena = Arena::new(100);
-    let buddy = arena.buddy();
-    let mut random = fastrand::Rng::with_seed(7);
-    for filling in 0..200 {
-        // Pieces of one length on average, from single units to a few words.
-        let mean = 1 << (filling % 6);
-        let mut used = [false; 100];
-        let mut at = random.usize(..=mean);
-        while at < used.len() {
-            used[at] = true;
-            buddy.here().alloc_at(at as u64, 1).unwrap();
-            at += 1 + random.usize(..2 * mean + 1);
-        }
-        for _ in 0..300 {
-            // The largest order of the arena is 6.
-            let (units, order) = (random.usize(1..40), random.u32(..10));
-            let (offset, top_down) = (random.u64(..300), random.bool());
-            let range = random.usize(..50)..random.usize(50..=100);
-            let fits = |&unit: &usize| {
-                (unit as u64 + offset).is_multiple_of(1 << order)
-                    && !used[unit..unit + units].contains(&true)
-            };
-            let mut places = range.start..(range.end + 1).saturating_sub(units).max(range.start);
-            let place = if top_down { places.rfind(fits) } else { places.find(fits) };
-            let request = Request::units(units as u64).aligned(order).offset(offset);
-            let request = request.within(range.start as u64..range.end as u64);
-            let found = buddy.here().request(if top_down { request.top_down() } else { request });
-            assert_eq!(found.ok(), place.map(|unit| unit as u64), "{units}, {order}, {offset}");
-            found.into_iter().for_each(|unit| _ = buddy.free(unit).unwrap());
-        }
-        for unit in (0..used.len()).filter(|&unit| used[unit]) {
-            buddy.free(unit as u64).unwrap();
+    // Two levels; three, of which a run fills words of the second; four, the third cut.
+    for (units, fillings, requests) in [(100, 200, 300), (1100, 300, 300), (9000, 100, 300)] {
+        let arena: Arena = Arena::new(units);
+        let buddy = arena.buddy();
+        let mut random = fastrand::Rng::with_seed(7);
+        for filling in 0..fillings {
+            // Pieces of one length on average, from single units to a third of the arena.
+            let mean = 1 << (filling % units.ilog2());
+            let mut used = vec![false; units as usize];
+            let mut at = random.usize(..=mean);
+            while at < used.len() {
+                used[at] = true;
+                buddy.here().alloc_at(at as u64, 1).unwrap();
+                at += 1 + random.usize(..2 * mean + 1);
+            }
+            for _ in 0..requests {
+                request_where_it_fits(&buddy, &used, &mut random);
+            }
+            for unit in (0..used.len()).filter(|&unit| used[unit]) {
+                buddy.free(unit as u64).unwrap();
+            }
         }
     }
+}
+
+/// Makes a request drawn at random, beside `used` units, and compares its place with that of a walk over all of them.
+fn request_where_it_fits(buddy: &Buddy<'_>, used: &[bool], random: &mut fastrand::Rng) {
+    let all = used.len();
+    let (units, order) = (random.usize(1..all * 2 / 5), random.u32(..buddy.max_order() + 4));
+    let (offset, top_down) = (random.usize(..3 * all), random.bool());
+    let range = random.usize(..all / 2)..random.usize(all / 2..=all);
+    // How many units are free from each on.
+    let mut free = vec![0; all + 1];
+    (0..all).rev().for_each(|unit| free[unit] = if used[unit] { 0 } else { free[unit + 1] + 1 });
+    let fits = |&unit: &usize| (unit + offset).is_multiple_of(1 << order) && free[unit] >= units;
+    let mut places = range.start..(range.end + 1).saturating_sub(units).max(range.start);
+    let place = if top_down { places.rfind(fits) } else { places.find(fits) };
+    let request = Request::units(units as u64).aligned(order).offset(offset as u64);
+    let request = request.within(range.start as u64..range.end as u64);
+    let found = buddy.here().request(if top_down { request.top_down() } else { request });
+    assert_eq!(found.ok(), place.map(|unit| unit as u64), "{units}, {order}, {offset} in {all}");
+    found.into_iter().for_each(|unit| _ = buddy.free(unit).unwrap());
 }
 
 /// The rests of a run that is being freed, or given up, are never taken for another's.

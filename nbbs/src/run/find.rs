@@ -77,24 +77,20 @@ struct Piece {
 }
 
 impl Search {
-    /// Returns whether some of `units` are still to be looked at.
-    fn meets(&self, units: &Range<u64>) -> bool {
-        units.start < self.rest.end && units.end > self.rest.start
+    /// Returns the slots of word `idx` of `level` of which some units are still to be looked at, by their low bits.
+    fn ahead<W: Word>(&self, level: usize, idx: u64) -> u64 {
+        let (first, order) = (W::SHAPE.first_unit(level, idx, 0), W::SHAPE.slot_order(level));
+        let slots = |units: u64| word::first_slots(units.min(W::SHAPE.slots(level).into()) as u32);
+        let before = slots(self.rest.start.saturating_sub(first) >> order);
+        slots(self.rest.end.saturating_sub(first).div_ceil(1 << order)) & !before
     }
 
-    /// Iterates over the slots of a set, given by their low bits, from the end where the search begins.
-    fn slots_in_order(&self, mut set: u64) -> impl Iterator<Item = u32> + use<> {
-        let top_down = self.wanted.top_down;
-        core::iter::from_fn(move || {
-            let bit = if top_down {
-                63_u32.checked_sub(set.leading_zeros())
-            } else {
-                Some(set.trailing_zeros())
-            };
-            let bit = bit.filter(|&bit| bit < 64)?;
-            set ^= 1 << bit;
-            Some(bit / 2)
-        })
+    /// Returns the slot of a set, given by their low bits, that is nearest to the end where the search begins.
+    fn first_of(&self, set: u64) -> Option<u32> {
+        if set == 0 {
+            return None;
+        }
+        Some(if self.wanted.top_down { set.ilog2() / 2 } else { set.trailing_zeros() / 2 })
     }
 
     /// Returns the first block that is still to be looked at in units that are all free, or the last.
@@ -191,17 +187,14 @@ impl<W: Word> Runs<'_, W> {
         let promising = if promises { word::split_slots(codes) } else { 0 };
         let inside = word::first_slots(self.geometry().slots(level, idx));
         let slots = (word::free_slots(codes) | promising) & inside;
+        let mut ahead = slots & search.ahead::<W>(level, idx);
+        let mut is_misled = promises && ahead == slots;
         let below = self.tree().below(level, idx);
-        let mut is_misled = promises;
-        for slot in search.slots_in_order(slots) {
-            let first = W::SHAPE.first_unit(level, idx, slot);
-            let units = first..first + (1 << slot_order);
-            let is_free = word::code(codes, slot) == word::FREE;
-            if !search.meets(&units) {
-                is_misled = false;
-                continue;
-            }
-            let place = if is_free {
+        while let Some(slot) = search.first_of(ahead) {
+            ahead ^= 1 << (2 * slot);
+            let place = if word::code(codes, slot) == word::FREE {
+                let first = W::SHAPE.first_unit(level, idx, slot);
+                let units = first..first + (1 << slot_order);
                 self.next_in_piece(Piece { units, below: (level, idx) }, search)
             } else {
                 let (child, word) = (W::SHAPE.child(idx, slot), below.read(slot));
@@ -218,6 +211,9 @@ impl<W: Word> Runs<'_, W> {
             if place.is_some() {
                 return place;
             }
+            let still = search.ahead::<W>(level, idx);
+            is_misled &= ahead & !still == 0;
+            ahead &= still;
         }
         if is_misled {
             // So that the next search does not look at these words again. The word above waits for it: a free is
@@ -247,14 +243,19 @@ impl<W: Word> Runs<'_, W> {
         let below = if level == 0 { (1, W::SHAPE.parent(idx).0) } else { (level, idx) };
         let free = self.tree().free_slots(level, idx, codes);
         let mut blocks = word::places(free, search.order - slot_order);
-        while let Some(slot) = search.slots_in_order(blocks).next() {
+        while let Some(slot) = search.first_of(blocks) {
             let (start, end) = (span::start_to(free, slot), slot + span::length_from(free, slot));
+            blocks &= !span::bits(start, end - start);
+            // Between two units in use, without a look at what lies around.
+            let is_closed = level == 0 && start > 0 && end < W::SHAPE.slots(0);
+            if is_closed && u64::from(end - start) < search.wanted.units {
+                continue;
+            }
             let piece = Piece { units: unit_of(start)..unit_of(end), below };
             let place = self.next_in_piece(piece, search);
             if place.is_some() {
                 return place;
             }
-            blocks &= !span::bits(start, end - start);
         }
         None
     }
