@@ -1,14 +1,15 @@
 //! The cache of a thread or CPU: slots of every class, taken and given back in batches, and a few larger runs.
 
-use core::ptr::{NonNull, null_mut};
+use core::ptr::NonNull;
 
-use crate::class::{CLASSES, Class, MOST_KEPT, UNIT};
+use crate::aside::Aside;
+use crate::bin::Bin;
+use crate::class::{CLASSES, Class, SMALL_CLASSES, UNIT};
 use crate::kept_runs::KeptRuns;
 use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
 use crate::runs::Runs;
-use crate::slabs::AT_ONCE;
 use crate::waiting::{self, Waiting};
 use crate::watch;
 
@@ -18,6 +19,8 @@ use crate::watch;
 #[derive(Debug)]
 pub struct Cache {
     bins: [Bin; CLASSES],
+    /// What a bin of small slots has no more room for.
+    aside: [Aside; SMALL_CLASSES],
     waiting: Waiting,
     runs: KeptRuns,
     lot: Lot,
@@ -37,26 +40,15 @@ pub enum Kept {
     Run(u64),
 }
 
-/// Slots of one class.
-#[derive(Clone, Copy, Debug)]
-struct Bin {
-    /// Freed slots, the newest last.
-    slots: [*mut u8; MOST_KEPT],
-    len: usize,
-    /// The address of a slab, and a bit for each of its slots that is kept.
-    slab: *mut u8,
-    spare: u64,
-}
-
 // SAFETY: slots are memory that nobody else holds, whichever thread has the cache.
 unsafe impl Send for Cache {}
 
 impl Cache {
     /// Creates a cache that keeps nothing: all zero.
     pub const fn new() -> Self {
-        let bin = Bin { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
+        let (bins, aside) = ([Bin::EMPTY; CLASSES], [const { Aside::new() }; SMALL_CLASSES]);
         let (waiting, runs, lot) = (Waiting::new(), KeptRuns::new(), Lot::new());
-        Self { bins: [bin; CLASSES], waiting, runs, lot, asked: 0, refused: 0 }
+        Self { bins, aside, waiting, runs, lot, asked: 0, refused: 0 }
     }
 
     /// Allocates a slot from the cache, if it keeps one.
@@ -103,9 +95,12 @@ impl Cache {
     /// is watched, as all do.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let mut waits = false;
-        self.waiting.each(|_, waiting| waits |= waiting == at);
-        waits || self.bins[class.number()].keeps(class, at)
+        let mut is_there = false;
+        self.waiting.each(|_, waiting| is_there |= waiting == at);
+        if watch::ON || Lot::DRAWS {
+            self.each_aside(class, |aside| is_there |= aside == at);
+        }
+        is_there || self.bins[class.number()].keeps(class, at)
     }
 
     /// Allocates a slot.
@@ -118,6 +113,10 @@ impl Cache {
         }
         let may_fit = self.refused == 0 || class.number() < self.refused;
         let bin = &mut self.bins[class.number()];
+        let aside = self.aside.get_mut(class.number());
+        if let Some(found) = aside.and_then(|aside| bin.take_back(aside, class, &mut self.lot)) {
+            return Some(found);
+        }
         if let Some(found) = bin.refill(class, may_fit, memory, lane, &mut self.lot) {
             return Some(found);
         }
@@ -152,15 +151,32 @@ impl Cache {
 
     /// Keeps a slot to be handed out, and makes room for it. Returns the bytes of the slabs and runs that went back.
     fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
-        let bin = &mut self.bins[class.number()];
-        let bytes = if bin.len >= class.most_kept() {
-            bin.give_oldest(class.most_kept() / 2, class, memory, lane)
-        } else {
-            0
-        };
-        // There is room: if the cache kept the most slots, half of them have been given back.
-        bin.add(class, at);
+        let most = class.most_kept();
+        let is_full = self.bins[class.number()].len >= most;
+        let bytes = if is_full { self.set_aside(most / 2, class, memory, lane) } else { 0 };
+        // There is room: if the bin had the most slots, half of them are gone.
+        self.bins[class.number()].add(class, at);
         bytes
+    }
+
+    /// Makes room in a bin: sets its `count` oldest freed slots aside, or, if they are not small, gives them back.
+    /// Returns the bytes of the slabs and runs that went back.
+    fn set_aside(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+        let bin = &mut self.bins[class.number()];
+        if let Some(aside) = self.aside.get_mut(class.number()) {
+            return bin.set_aside(count, aside, class, memory, lane);
+        }
+        // Those of one slab go back together all the same.
+        let mut aside = Aside::new();
+        let bytes = bin.set_aside(count, &mut aside, class, memory, lane);
+        bytes + aside.give_all(class, memory, lane)
+    }
+
+    /// Calls `visit` for all slots of a class that are set aside.
+    fn each_aside(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
+        if let Some(aside) = self.aside.get(class.number()) {
+            aside.each(class, visit);
+        }
     }
 
     /// Allocates a run of so many units, aligned to a power of two, if the cache keeps one.
@@ -212,6 +228,7 @@ impl Cache {
     pub fn each(&self, mut visit: impl FnMut(Kept, NonNull<u8>)) {
         for class in Class::all() {
             self.bins[class.number()].each(class, |at| visit(Kept::Slot(class), at));
+            self.each_aside(class, |at| visit(Kept::Slot(class), at));
         }
         self.runs.each(|at, units| visit(Kept::Run(units), at));
         self.waiting.each(|class, at| visit(Kept::Slot(class), at));
@@ -223,6 +240,7 @@ impl Cache {
         match kept {
             Kept::Slot(class) => {
                 self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
+                self.each_aside(class, |kept| count += usize::from(kept == at));
                 self.waiting.each(|_, waiting| count += usize::from(waiting == at));
             }
             Kept::Run(_) => self.runs.each(|kept, _| count += usize::from(kept == at)),
@@ -247,237 +265,19 @@ impl Cache {
         while let Some((class, waited)) = self.waiting.take_oldest() {
             bytes += self.keep(class, waited, memory, lane);
         }
-        for (bin, class) in self.bins.iter_mut().zip(Class::all()) {
+        for class in Class::all() {
             // Most bins of a heap that is short of memory keep nothing.
-            if bin.len > 0 {
-                bytes += bin.give_oldest(bin.len, class, memory, lane);
+            let Bin { len, spare, .. } = self.bins[class.number()];
+            if len > 0 {
+                bytes += self.set_aside(len, class, memory, lane);
             }
-            if bin.spare != 0 {
-                bytes += bin.give_spare(class, memory, lane);
+            if let Some(aside) = self.aside.get_mut(class.number()) {
+                bytes += aside.give_all(class, memory, lane);
+            }
+            if spare != 0 {
+                bytes += self.bins[class.number()].give_spare(class, memory, lane);
             }
         }
         bytes
     }
-}
-
-impl Bin {
-    #[inline]
-    fn pop(&mut self, class: Class, lot: &mut Lot) -> Option<NonNull<u8>> {
-        if !lot.draws_spare(&mut self.slots, self.len, self.spare)
-            && let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last))
-        {
-            self.len -= 1;
-            return NonNull::new(newest);
-        }
-        if self.spare == 0 {
-            return None;
-        }
-        let slot = lot.take_bit(&mut self.spare) as usize;
-        // SAFETY: the slot lies in the slab.
-        NonNull::new(unsafe { self.slab.add(slot * class.size()) })
-    }
-
-    fn each(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
-        let spare = (0..class.all_slots().count_ones()).filter(|slot| self.spare & 1 << slot != 0);
-        let spare = spare.map(|slot| self.slab.wrapping_add(slot as usize * class.size()));
-        let freed = self.slots.iter().take(self.len).copied();
-        freed.chain(spare).filter_map(NonNull::new).for_each(visit);
-    }
-
-    /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
-    #[inline]
-    fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
-        let room = self.len < class.most_kept();
-        let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
-            return false;
-        };
-        let is_new = kept.last() != Some(&at.as_ptr());
-        if is_new {
-            *place = at.as_ptr();
-            self.len += 1;
-        }
-        is_new
-    }
-
-    /// Keeps a slot, if there is room, also one that it keeps already. Returns whether there was room.
-    fn add(&mut self, class: Class, at: NonNull<u8>) -> bool {
-        let room = self.len < class.most_kept();
-        if let Some(slot) = self.slots.get_mut(self.len).filter(|_| room) {
-            *slot = at.as_ptr();
-            self.len += 1;
-        }
-        room
-    }
-
-    #[inline]
-    fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let offset = at.addr().get().wrapping_sub(self.slab.addr());
-        let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
-        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
-        let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
-        newest == Some(&at.as_ptr())
-            || (watch::ON || Lot::DRAWS) && is_any()
-            || self.spare != 0 && offset < class.slab_bytes() && is_spare()
-    }
-
-    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a
-    /// run. Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
-    fn refill(
-        &mut self,
-        class: Class,
-        may_fit: bool,
-        memory: &Memory<'_>,
-        lane: usize,
-        lot: &mut Lot,
-    ) -> Option<NonNull<u8>> {
-        memory.find(|region| {
-            region.take(class, AT_ONCE, |slab, slots| {
-                self.put(class, memory, region, lane, slab, slots);
-            });
-            (self.spare != 0).then_some(())
-        });
-        if self.spare == 0 && !may_fit {
-            return None;
-        }
-        if self.spare == 0
-            && let Some(slab) =
-                memory.find(|region| region.make_slab(class, memory.runs(class), lane))
-        {
-            (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
-        }
-        self.pop(class, lot).or_else(|| {
-            let made = memory.find(|region| region.make_run(class, lane));
-            made.inspect(|_| memory.count_run(class))
-        })
-    }
-
-    /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
-    fn put(
-        &mut self,
-        class: Class,
-        memory: &Memory<'_>,
-        region: &Region<'_>,
-        lane: usize,
-        slab: NonNull<u8>,
-        mut slots: u64,
-    ) {
-        if self.spare == 0 {
-            (self.slab, self.spare) = (slab.as_ptr(), slots);
-            return;
-        }
-        while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
-            // SAFETY: the slot lies in the slab.
-            self.slots[self.len] =
-                unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) }.as_ptr();
-            self.len += 1;
-            slots &= slots - 1;
-        }
-        if slots != 0 {
-            give(memory, region, class, lane, slab, slots);
-        }
-    }
-
-    /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
-    fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
-        let slots = core::mem::take(&mut self.spare);
-        let of = |slab| memory.at(slab, |region| give(memory, region, class, lane, slab, slots));
-        NonNull::new(self.slab).and_then(of).unwrap_or(0)
-    }
-
-    /// Gives back the `count` oldest freed slots, those of one slab together. Returns the bytes of the slabs and runs
-    /// that went back.
-    fn give_oldest(
-        &mut self,
-        count: usize,
-        class: Class,
-        memory: &Memory<'_>,
-        lane: usize,
-    ) -> usize {
-        let count = count.min(self.len);
-        let mut all_bytes = 0;
-        let (given, _) = self.slots.split_at_mut(count);
-        for first in 0..given.len() {
-            let Some(at) = NonNull::new(given[first]) else { continue };
-            let of_region =
-                |region: &Region<'_>| give_all_of_region(&mut given[first..], region, class, lane);
-            let (refused, bytes) = memory.at(at, of_region).unwrap_or((1, 0));
-            memory.refuse_all(refused);
-            all_bytes += bytes;
-        }
-        self.slots.copy_within(count..self.len, 0);
-        self.len -= count;
-        all_bytes
-    }
-}
-
-/// Gives back the slots that lie in a region, those of one slab together, and leaves null in their place. Returns how
-/// many were refused, and the bytes of the slabs and runs that went back.
-fn give_all_of_region(
-    mut at: &mut [*mut u8],
-    region: &Region<'_>,
-    class: Class,
-    lane: usize,
-) -> (u32, usize) {
-    let (mut refused, mut bytes) = (0, 0);
-    while let [first, rest @ ..] = at {
-        let here = NonNull::new(*first).filter(|&first| region.contains(first));
-        if here.is_some() {
-            *first = null_mut();
-        }
-        if let Some((slab, slot)) = here.and_then(|first| region.slot_of(class, first)) {
-            let (slots, twice) = take_all_of_slab(rest, region, class, slab, slot);
-            let (others, of_slab) = region.give_any(class, lane, slab, slots);
-            refused += twice + others;
-            bytes += of_slab;
-        } else if let Some(run) = here {
-            match region.give_run(class, lane, run) {
-                Some(given) => bytes += given,
-                None => refused += 1,
-            }
-        }
-        at = rest;
-    }
-    (refused, bytes)
-}
-
-/// Takes out the slots that belong to a slab, as one does already, and leaves null in their place. Returns a bit for
-/// each, and how many occurred again: these were freed once too often.
-fn take_all_of_slab(
-    at: &mut [*mut u8],
-    region: &Region<'_>,
-    class: Class,
-    slab: u64,
-    slot: u32,
-) -> (u64, u32) {
-    let begins = region.address_of(slab);
-    let (mut slots, mut twice) = (1_u64 << slot, 0);
-    for at in at {
-        // Most belong to other slabs, which this tells at once.
-        if at.addr().wrapping_sub(begins) >= class.slab_bytes() {
-            continue;
-        }
-        let Some((_, slot)) = NonNull::new(*at).and_then(|at| region.slot_of(class, at)) else {
-            continue;
-        };
-        *at = null_mut();
-        twice += u32::from(slots & 1 << slot != 0);
-        slots |= 1 << slot;
-    }
-    (slots, twice)
-}
-
-/// Gives back slots that the cache took itself, and counts those that somebody who did not hold them has freed meanwhile.
-/// Returns the bytes of the slab if its memory has gone back.
-fn give(
-    memory: &Memory<'_>,
-    region: &Region<'_>,
-    class: Class,
-    lane: usize,
-    slab: NonNull<u8>,
-    slots: u64,
-) -> usize {
-    let Some((slab, _)) = region.slot_of(class, slab) else { return 0 };
-    let (refused, bytes) = region.give_each(class, lane, slab, slots);
-    memory.refuse_all(refused);
-    bytes
 }

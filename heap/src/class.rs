@@ -21,8 +21,12 @@ const FINE: usize = 256;
 pub const LARGEST: usize = 32 << 10;
 
 /// How many classes there are.
-pub const CLASSES: usize =
-    FINE / GRAIN + 8 * (LARGEST.trailing_zeros() - FINE.trailing_zeros()) as usize;
+pub const CLASSES: usize = classes_up_to(LARGEST);
+
+/// Returns how many classes have slots of at most `bytes` bytes, a power of two from [`FINE`] on.
+const fn classes_up_to(bytes: usize) -> usize {
+    FINE / GRAIN + 8 * (bytes.trailing_zeros() - FINE.trailing_zeros()) as usize
+}
 
 /// The most slots of a slab: one bit each, except the bit that says whether the slab is listed.
 const MOST_SLOTS: usize = 63;
@@ -40,6 +44,9 @@ pub const WAITING_BYTES: usize = 256 << 10;
 
 /// The bytes of the largest slots for which slabs are made in any case.
 const MOST_IN_SLABS: usize = 1 << 10;
+
+/// How many classes have slots of at most so many bytes.
+pub const SMALL_CLASSES: usize = classes_up_to(MOST_IN_SLABS);
 
 /// The most units of a slab, log2.
 pub const MOST_ORDER: u32 = 8;

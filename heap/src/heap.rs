@@ -26,8 +26,8 @@ use crate::unwind::aborting;
 /// read-modify-writes), are:
 ///
 /// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots,
-///   or to give back half of what it keeps of that size. The first such operation after a trim or a refusal, anybody's,
-///   gives back all that the cache keeps: 15,000 (3500) more, most of them if it is full of slots that are runs. Of a
+///   or to make room for those of that size. The first such operation after a trim or a refusal, anybody's, gives back
+///   all that the cache keeps: 18,000 (5000) more, most of them if it is full of slots that are runs. Of a
 ///   run that it keeps, none; to free one to it, 250 (48), most of them if it gives back another.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
@@ -165,8 +165,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory. The cache keeps up to 32 slots of a class. Of what is larger than 32 KiB it keeps up to eight
-    /// runs, together at most a 64th of their region and 1 MiB, none that is freed while memory is short, and few where
+    /// Frees memory. The cache keeps up to 32 slots of a class, and of slots of up to 1 KiB also those of 16 slabs that
+    /// it has set aside. Of what is larger than 32 KiB it keeps up to eight runs, together at most a 64th of their region and 1 MiB, none that is freed while memory is short, and few where
     /// more than four of five were kept in vain.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
@@ -178,7 +178,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///   a caller that bypasses the caches, except of what a cache keeps or another operation has in hand; and with one
     ///   of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what the cache of
     ///   another thread or CPU keeps.
-    /// - When the cache gives slots back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
+    /// - When the cache sets slots aside or gives them back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
     ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (a slot that is a
     ///   run of its own is accepted as any size of as many units), or one that is free. Until then **the cache may hand
     ///   that address out**, once for each free, though somebody else may be using it.

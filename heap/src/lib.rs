@@ -64,7 +64,9 @@
 
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
+mod aside;
 mod audit;
+mod bin;
 mod cache;
 mod class;
 #[cfg(feature = "std")]

@@ -176,6 +176,16 @@ impl Region<'_> {
         self.runs.pointer(unit).addr().get()
     }
 
+    /// The first byte of a unit.
+    pub fn pointer(&self, unit: u64) -> NonNull<u8> {
+        self.runs.pointer(unit)
+    }
+
+    /// The unit in which an address lies, one of its units.
+    pub fn unit_of(&self, at: NonNull<u8>) -> u64 {
+        (self.runs.offset(at) / UNIT) as u64
+    }
+
     /// Returns whether an address lies in its units.
     pub fn contains(&self, at: NonNull<u8>) -> bool {
         self.runs.contains(at)

@@ -1,0 +1,202 @@
+//! The slots of one class that a cache keeps.
+
+use core::ptr::{NonNull, null_mut};
+
+use crate::aside::Aside;
+use crate::class::{Class, MOST_KEPT};
+use crate::lot::Lot;
+use crate::region::Region;
+use crate::regions::Memory;
+use crate::slabs::AT_ONCE;
+use crate::watch;
+
+/// Slots of one class.
+#[derive(Clone, Copy, Debug)]
+pub struct Bin {
+    /// Freed slots, the newest last.
+    slots: [*mut u8; MOST_KEPT],
+    pub len: usize,
+    /// The address of a slab, and a bit for each of its slots that is kept.
+    slab: *mut u8,
+    pub spare: u64,
+}
+
+impl Bin {
+    /// A bin that keeps nothing: all zero.
+    pub const EMPTY: Self =
+        Self { slots: [null_mut(); MOST_KEPT], len: 0, slab: null_mut(), spare: 0 };
+
+    #[inline]
+    pub fn pop(&mut self, class: Class, lot: &mut Lot) -> Option<NonNull<u8>> {
+        if !lot.draws_spare(&mut self.slots, self.len, self.spare)
+            && let Some(&newest) = self.len.checked_sub(1).and_then(|last| self.slots.get(last))
+        {
+            self.len -= 1;
+            return NonNull::new(newest);
+        }
+        if self.spare == 0 {
+            return None;
+        }
+        let slot = lot.take_bit(&mut self.spare) as usize;
+        // SAFETY: the slot lies in the slab.
+        NonNull::new(unsafe { self.slab.add(slot * class.size()) })
+    }
+
+    pub fn each(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
+        let spare = (0..class.all_slots().count_ones()).filter(|slot| self.spare & 1 << slot != 0);
+        let spare = spare.map(|slot| self.slab.wrapping_add(slot as usize * class.size()));
+        let freed = self.slots.iter().take(self.len).copied();
+        freed.chain(spare).filter_map(NonNull::new).for_each(visit);
+    }
+
+    /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
+    #[inline]
+    pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        let room = self.len < class.most_kept();
+        let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
+            return false;
+        };
+        let is_new = kept.last() != Some(&at.as_ptr());
+        if is_new {
+            *place = at.as_ptr();
+            self.len += 1;
+        }
+        is_new
+    }
+
+    /// Keeps a slot, if there is room, also one that it keeps already. Returns whether there was room.
+    pub fn add(&mut self, class: Class, at: NonNull<u8>) -> bool {
+        let room = self.len < class.most_kept();
+        if let Some(slot) = self.slots.get_mut(self.len).filter(|_| room) {
+            *slot = at.as_ptr();
+            self.len += 1;
+        }
+        room
+    }
+
+    #[inline]
+    pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
+        let offset = at.addr().get().wrapping_sub(self.slab.addr());
+        let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
+        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
+        let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
+        newest == Some(&at.as_ptr())
+            || (watch::ON || Lot::DRAWS) && is_any()
+            || self.spare != 0 && offset < class.slab_bytes() && is_spare()
+    }
+
+    /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a
+    /// run. Looks only for slabs that have free slots if nothing else `may_fit`. Only for a bin that keeps nothing.
+    pub fn refill(
+        &mut self,
+        class: Class,
+        may_fit: bool,
+        memory: &Memory<'_>,
+        lane: usize,
+        lot: &mut Lot,
+    ) -> Option<NonNull<u8>> {
+        memory.find(|region| {
+            region.take(class, AT_ONCE, |slab, slots| {
+                self.put(class, memory, region, lane, slab, slots);
+            });
+            (self.spare != 0).then_some(())
+        });
+        if self.spare == 0 && !may_fit {
+            return None;
+        }
+        if self.spare == 0
+            && let Some(slab) =
+                memory.find(|region| region.make_slab(class, memory.runs(class), lane))
+        {
+            (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
+        }
+        self.pop(class, lot).or_else(|| {
+            let made = memory.find(|region| region.make_run(class, lane));
+            made.inspect(|_| memory.count_run(class))
+        })
+    }
+
+    /// Keeps slots of a slab, as far as there is room for them, and gives back the others.
+    fn put(
+        &mut self,
+        class: Class,
+        memory: &Memory<'_>,
+        region: &Region<'_>,
+        lane: usize,
+        slab: NonNull<u8>,
+        mut slots: u64,
+    ) {
+        if self.spare == 0 {
+            (self.slab, self.spare) = (slab.as_ptr(), slots);
+            return;
+        }
+        while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
+            // SAFETY: the slot lies in the slab.
+            self.slots[self.len] =
+                unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) }.as_ptr();
+            self.len += 1;
+            slots &= slots - 1;
+        }
+        if slots != 0 {
+            give(memory, region, class, lane, slab, slots);
+        }
+    }
+
+    /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
+    pub fn give_spare(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+        let slots = core::mem::take(&mut self.spare);
+        let of = |slab| memory.at(slab, |region| give(memory, region, class, lane, slab, slots));
+        NonNull::new(self.slab).and_then(of).unwrap_or(0)
+    }
+
+    /// Sets the `count` oldest freed slots aside. Returns the bytes of the slabs and runs that went back to make room.
+    pub fn set_aside(
+        &mut self,
+        count: usize,
+        aside: &mut Aside,
+        class: Class,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> usize {
+        let count = count.min(self.len);
+        let oldest = self.slots.iter().take(count).copied().filter_map(NonNull::new);
+        let bytes = oldest.map(|at| aside.add(class, at, memory, lane)).sum();
+        self.slots.copy_within(count..self.len, 0);
+        self.len -= count;
+        bytes
+    }
+
+    /// Takes back slots that were set aside, if there are any, and allocates one of them. Only for a bin that keeps
+    /// nothing.
+    pub fn take_back(
+        &mut self,
+        aside: &mut Aside,
+        class: Class,
+        lot: &mut Lot,
+    ) -> Option<NonNull<u8>> {
+        let (slab, mut slots) = aside.take(class.most_kept() / 2)?;
+        while slots != 0 {
+            // SAFETY: the slot lies in the slab.
+            let at = unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) };
+            self.add(class, at);
+            slots &= slots - 1;
+        }
+        self.pop(class, lot)
+    }
+}
+
+/// Gives back slots that the cache took itself, and counts those that somebody who did not hold them has freed meanwhile.
+/// Returns the bytes of the slab if its memory has gone back.
+fn give(
+    memory: &Memory<'_>,
+    region: &Region<'_>,
+    class: Class,
+    lane: usize,
+    slab: NonNull<u8>,
+    slots: u64,
+) -> usize {
+    let Some((slab, _)) = region.slot_of(class, slab) else { return 0 };
+    let (refused, bytes) = region.give_each(class, lane, slab, slots);
+    memory.refuse_all(refused);
+    bytes
+}
