@@ -27,8 +27,8 @@ use crate::unwind::aborting;
 ///
 /// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots,
 ///   or to make room for those of that size. The first such operation after a trim or a refusal, anybody's, gives back
-///   all that the cache keeps: 18,000 (5000) more, most of them if it is full of slots that are runs. Of a
-///   run that it keeps, none; to free one to it, 250 (48), most of them if it gives back another.
+///   all that the cache keeps: 18,000 (5000) more, most of them if it is full of slots that are runs. Of a run that it
+///   keeps, none; to free one to it, 250 (48), most of them if it gives back another.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
 /// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a

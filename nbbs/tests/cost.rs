@@ -83,6 +83,34 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
     });
 }
 
+/// A lane whose cursor, or home, lies below a block of another claims there, and undoes that, at most once.
+#[test]
+fn refusals_below_blocks_of_others_cost_no_more() {
+    for units in [1 << 9, 1 << 14, 1 << 18, 1 << 22] {
+        let first = OF_A_WORD * tree_words(units) + BESIDES;
+        for held in [5, 7, 9, 11, 13, units.ilog2()] {
+            let arena = Arena::<Steered>::new(units);
+            let buddy = arena.buddy();
+            let on = |lane| buddy.on(lane);
+            for (lane, order) in [(1, 0), (2, 5), (4, 2)] {
+                on(lane).free(on(lane).alloc(order).unwrap()).unwrap();
+            }
+            on(5).free(on(5).alloc_units(3).unwrap()).unwrap();
+            while on(0).alloc(held.min(buddy.max_order())).is_ok() {}
+            for limit in [first, SETTLED, SETTLED] {
+                for (lane, order) in [(1, 0), (1, 4), (2, 5), (3, 0), (3, 3), (3, 8)] {
+                    refuse(&buddy, lane, order, limit);
+                }
+                let batch = || on(4).alloc_batch(2, &mut [0; 8]).is_err();
+                let run = || on(5).alloc_units(3).is_err();
+                assert_eq!(count_steps(limit, batch).map(|(is_refused, _)| is_refused), Ok(true));
+                assert_eq!(count_steps(limit, run).map(|(is_refused, _)| is_refused), Ok(true));
+            }
+            buddy.audit().unwrap();
+        }
+    }
+}
+
 /// A look for a block pays for the bounds that mislead it, as an allocation would, and claims nothing.
 #[test]
 fn a_look_for_a_block_makes_the_bounds_true() {

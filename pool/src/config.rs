@@ -59,7 +59,8 @@ impl Config {
         self
     }
 
-    /// Sets how many slots get memory when the pool is made; [`Pool::shrink`] leaves that many.
+    /// Sets how many slots get memory when [`Pool::with_config`] makes the pool, and how many [`Pool::shrink`] leaves.
+    /// Pools that are made otherwise get that memory with the first allocation, or by [`Pool::reserve`].
     ///
     /// More than the [limit](Self::limit) counts as the limit. If the source has too little memory, the pool has as
     /// many slots as the source could serve. More slots than [any such pool can have](Self::check_slots) are refused
@@ -75,6 +76,7 @@ impl Config {
     /// assert!(pool.reserve(pool.config().reserved()).is_err());
     /// ```
     ///
+    /// [`Pool::with_config`]: crate::Pool::with_config
     /// [`Pool::shrink`]: crate::Pool::shrink
     /// [`Pool::reserve`]: crate::Pool::reserve
     #[must_use]

@@ -226,3 +226,36 @@ fn bytes_pass_from_thread_to_thread() {
     }
     taker.join().unwrap();
 }
+
+/// A source tells nothing apart by whether the pool owns it.
+#[test]
+fn sources_by_reference_are_told_what_retires() {
+    #[derive(Default)]
+    struct Counted {
+        retired: AtomicUsize,
+        freed: AtomicUsize,
+    }
+
+    // SAFETY: the blocks are those of `Global`.
+    unsafe impl ChunkSource for Counted {
+        fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
+            Global.alloc(layout)
+        }
+
+        fn retire(&self, _: Layout) {
+            self.retired.fetch_add(1, Ordering::Relaxed);
+        }
+
+        unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
+            self.freed.fetch_add(1, Ordering::Relaxed);
+            // SAFETY: passed on from the caller.
+            unsafe { Global.free(block, layout) };
+        }
+    }
+
+    let source = Counted::default();
+    let pool = Pool::<u32, _>::with_source(&source, Config::new().chunk_size(64));
+    pool.reserve(128).unwrap();
+    assert_eq!(pool.shrink(), 128);
+    assert_eq!([&source.retired, &source.freed].map(|count| count.load(Ordering::Relaxed)), [2, 2]);
+}

@@ -32,6 +32,8 @@ struct Scene {
     bare: usize,
     /// The number of further chunks that there may be.
     more: usize,
+    /// With fewer free slots than this an allocation adds a chunk, with what it has claimed in its hands.
+    ahead: usize,
 }
 
 struct Stage<'b> {
@@ -43,9 +45,10 @@ struct Stage<'b> {
 
 impl<'b> Stage<'b> {
     fn new(bank: &'b Bank, scene: Scene) -> Self {
-        let Scene { busy, spare, bare, more } = scene;
+        let Scene { busy, spare, bare, more, ahead } = scene;
         let limit = CHUNK * (busy + spare + bare + more);
-        let pool = BankPool::with_words(bank, Config::new().chunk_size(CHUNK).limit(limit));
+        let config = Config::new().chunk_size(CHUNK).limit(limit).ahead(ahead);
+        let pool = BankPool::with_words(bank, config);
         let stage = Self { bank, pool, held: Mutex::default() };
         let mut local = stage.pool.local_of(2);
         for _ in 0..CHUNK * busy {
@@ -89,10 +92,10 @@ const CHURN: Act = |stage| {
     SHRINK(stage);
 };
 
-/// Allocates everything that is left afterwards, and counts each step. At most `cost` slots may be lost, and at most as
-/// many may stay.
+/// Allocates everything that is left afterwards, and counts each step. At most `cost` slots may be lost, and no more
+/// chunks than they fill may stay.
 fn look_after(stage: Stage<'_>, scene: Scene, cost: usize, place: &str) {
-    let Scene { busy, spare, bare, more } = scene;
+    let Scene { busy, spare, bare, more, .. } = scene;
     while count_steps(STEPS, || stage.alloc()).expect(place).0 {}
     let held = stage.held.lock().unwrap().clone();
     let lost = CHUNK * (busy + spare + bare + more) - held.len();
@@ -102,11 +105,11 @@ fn look_after(stage: Stage<'_>, scene: Scene, cost: usize, place: &str) {
     }
     count_steps(STEPS, || stage.pool.shrink()).expect(place);
     let left: usize = stage.bank.taken().iter().sum();
-    assert!(left <= cost, "{left} slots do not go: {place}");
+    assert!(left <= cost.next_multiple_of(CHUNK), "{left} slots do not go: {place}");
 }
 
 fn bank(scene: Scene) -> Bank {
-    let Scene { busy, spare, bare, more } = scene;
+    let Scene { busy, spare, bare, more, .. } = scene;
     let bank = Bank::new(CHUNK, busy + spare + bare + more + 1);
     // The block that the stopped thread has just got.
     bank.write_off(1);
@@ -137,7 +140,8 @@ fn stop_everywhere(scene: Scene, one: Act, other: Act) -> u32 {
             follow(&script, bodies.collect()).unwrap_or_else(|error| panic!("{error}: {place}"));
             let [survived, other_is_done] = done.map(AtomicBool::into_inner);
             assert!(other_is_done, "one waits: {place}");
-            look_after(stage, scene, if survived { 0 } else { CHUNK }, &place);
+            let cost = if survived { 0 } else { CHUNK + usize::from(scene.ahead > 0) };
+            look_after(stage, scene, cost, &place);
             cases += 1;
             if survived {
                 break;
@@ -150,15 +154,19 @@ fn stop_everywhere(scene: Scene, one: Act, other: Act) -> u32 {
 /// From nothing; behind eight chunks, where the ninth begins a segment and is the first that an index lists; behind
 /// nine; and with chunks that were there before.
 const SCENES: [Scene; 5] = [
-    Scene { busy: 0, spare: 0, bare: 0, more: 3 },
-    Scene { busy: 8, spare: 0, bare: 0, more: 3 },
-    Scene { busy: 9, spare: 0, bare: 0, more: 2 },
-    Scene { busy: 8, spare: 2, bare: 0, more: 1 },
-    Scene { busy: 1, spare: 1, bare: 2, more: 1 },
+    Scene { busy: 0, spare: 0, bare: 0, more: 3, ahead: 0 },
+    Scene { busy: 8, spare: 0, bare: 0, more: 3, ahead: 0 },
+    Scene { busy: 9, spare: 0, bare: 0, more: 2, ahead: 0 },
+    Scene { busy: 8, spare: 2, bare: 0, more: 1, ahead: 0 },
+    Scene { busy: 1, spare: 1, bare: 2, more: 1, ahead: 0 },
 ];
 
 fn everywhere(name: &str, one: Act, other: Act) {
-    let cases: u32 = SCENES.iter().map(|&scene| stop_everywhere(scene, one, other)).sum();
+    everywhere_in(&SCENES, name, one, other);
+}
+
+fn everywhere_in(scenes: &[Scene], name: &str, one: Act, other: Act) {
+    let cases: u32 = scenes.iter().map(|&scene| stop_everywhere(scene, one, other)).sum();
     println!("{name}: nothing lost in {cases} cases");
 }
 
@@ -172,6 +180,13 @@ fn while_it_grows() {
 fn while_it_grows_for_an_allocation() {
     everywhere("alloc beside alloc", ALLOC, ALLOC);
     everywhere("alloc beside shrink", ALLOC, SHRINK);
+}
+
+#[test]
+fn while_it_grows_ahead() {
+    let scenes = SCENES.map(|scene| Scene { ahead: CHUNK, ..scene });
+    everywhere_in(&scenes, "alloc that grows ahead beside alloc", ALLOC, ALLOC);
+    everywhere_in(&scenes, "alloc that grows ahead beside shrink", ALLOC, SHRINK);
 }
 
 #[test]

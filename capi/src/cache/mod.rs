@@ -152,7 +152,8 @@ pub unsafe extern "C" fn nbbs_cache_create(
 
 /// Gives the handle caches that are in use already, by other handles to the same arena with the same `config`, from
 /// another thread, process or mapping; or empty ones, in memory that is all zero. All begin at the same word of that
-/// memory; one may have fewer CPUs. Otherwise as `nbbs_cache_create`.
+/// memory. One may have fewer CPUs; its checks, drains, and counts then leave the caches of the others out. Otherwise as
+/// `nbbs_cache_create`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_attach(
     arena: *mut Arena,

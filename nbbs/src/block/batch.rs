@@ -12,7 +12,7 @@ impl<W: Word> Blocks<'_, W> {
     pub fn alloc_batch(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
         self.check_order(order)?;
         let level = W::SHAPE.level_of(order);
-        let (mut from, mut done) = (self.lane.cursor(order), 0);
+        let (mut from, mut done) = (self.lane.begin(order), 0);
         while done < blocks.len() {
             let Some((idx, got)) = self.claim_some(from, order, &mut blocks[done..]) else {
                 if done > 0 {
@@ -23,7 +23,8 @@ impl<W: Word> Blocks<'_, W> {
             done += got;
             // The next word of the same parent is as good as any.
             let same_parent = W::SHAPE.parent(idx).0 == W::SHAPE.parent(idx + 1).0;
-            from = idx + u64::from(same_parent && idx + 1 < self.geometry().words_of(level));
+            let step = same_parent && idx + 1 < self.geometry().words_of(level);
+            from = Some(idx + u64::from(step));
         }
         Ok(done)
     }
@@ -31,17 +32,20 @@ impl<W: Word> Blocks<'_, W> {
     /// Allocates as many blocks of `order` as one word has and `blocks` has room for, and returns how many.
     pub fn alloc_in_one_word(self, order: u32, blocks: &mut [u64]) -> Result<usize, AllocError> {
         self.check_order(order)?;
-        let claimed = self.claim_some(self.lane.cursor(order), order, blocks);
+        let claimed = self.claim_some(self.lane.begin(order), order, blocks);
         claimed.map(|(_, got)| got).ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
     /// Claims as many blocks of `order` as one word has and `blocks` has room for: word `from`, one beside it unless
     /// memory is tight, or the first that a search finds. Returns that word and how many.
-    fn claim_some(self, from: u64, order: u32, blocks: &mut [u64]) -> Option<(u64, usize)> {
+    fn claim_some(self, from: Option<u64>, order: u32, blocks: &mut [u64]) -> Option<(u64, usize)> {
         let level = W::SHAPE.level_of(order);
         let mut claim = |idx| {
             let got = self.claim_many(level, idx, order, blocks);
             (got > 0).then_some((idx, got))
+        };
+        let Some(from) = from else {
+            return self.search_by(self.lane.home(level), order, claim);
         };
         let claimed = match claim(from) {
             None if self.takes_first_fit(level) => {

@@ -23,11 +23,12 @@ impl<W: Word> Blocks<'_, W> {
         None
     }
 
-    /// Clears a claim that met a larger block, and merges what the climb split.
+    /// Clears a claim that met a larger block, and merges what the climb split. The lane does not begin there again.
     #[cold]
     pub(super) fn undo(self, index: u64, order: u32) {
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
+        self.lane.leave(order, idx);
         if let Some(new) = self.clear_word(index, order) {
             // Before the merge: a caller that dies there has already said that the claim is gone.
             self.tree().count_undone();

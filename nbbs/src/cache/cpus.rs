@@ -53,9 +53,9 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// take back is left alone, and counted by [`refused`](Self::refused).
 ///
 /// With [`Caps::checked`], the default in builds with debug assertions, every free checks the arena and the caches of
-/// all CPUs. All wrong frees are refused, except those of a block that has been allocated again; that any operation,
-/// also one that the caller has interrupted, is freeing, giving back, or allocating for a cache; that stays in a cache
-/// which is giving back others of its order; or that a [`Cache`](crate::Cache) keeps.
+/// all CPUs that this handle has. All wrong frees are refused, except those of a block that has been allocated again;
+/// that any operation, also one that the caller has interrupted, is freeing, giving back, or allocating for a cache;
+/// that stays in a cache which is giving back others of its order; or that a [`Cache`](crate::Cache) keeps.
 ///
 /// ```
 /// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
@@ -85,8 +85,9 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Creates a handle to caches in front of `buddy`, for as many CPUs as `words` has room for: see [`cache_words`].
     ///
     /// Words that are all zero are empty caches. Words that another handle with the same arena and caps uses are the
-    /// same caches, if both begin at the same word; one may have fewer CPUs. Other words that both use would be emptied
-    /// twice. CPUs stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
+    /// same caches, if both begin at the same word. One may have fewer CPUs; it then knows nothing of the others'
+    /// caches: its checks, drains, and counts leave them out. Other words that both use would be emptied twice. CPUs
+    /// stay off each other's cache lines if the words begin on a 64-byte boundary, as those of
     /// [`Metadata`](crate::Metadata) do.
     ///
     /// ```

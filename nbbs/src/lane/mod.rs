@@ -19,6 +19,9 @@ use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
 pub(crate) use path::{Path, WayDown};
 
+/// The cursor of a lane that does not begin anywhere, but searches. No word has this number.
+const NOWHERE: u64 = u64::MAX - 1;
+
 /// An arena: its tree, and the notes of its lanes.
 pub(crate) struct Arena<'a, W> {
     pub tree: Tree<'a, W>,
@@ -115,13 +118,27 @@ impl<'b, W: Word> OnLane<'b, W> {
         reversed(place, lanes)
     }
 
-    /// Returns the word in which the lane first tries to claim a block of `order`.
+    /// Returns the word near which the lane looks for a block of `order`.
     pub fn cursor(self, order: u32) -> u64 {
+        self.begin(order).unwrap_or_else(|| self.home(W::SHAPE.level_of(order)))
+    }
+
+    /// Returns the word in which the lane first tries to claim a block of `order`; `None` if it is to search for one.
+    pub fn begin(self, order: u32) -> Option<u64> {
         let level = W::SHAPE.level_of(order);
-        self.notes()
-            .cursor(order)
-            .filter(|&idx| idx < self.geometry().words_of(level))
-            .unwrap_or_else(|| self.home(level))
+        match self.notes().cursor(order) {
+            Some(idx) => (idx < self.geometry().words_of(level)).then_some(idx),
+            None => Some(self.home(level)),
+        }
+    }
+
+    /// Notes that word `idx`, where the lane tried to claim a block of `order`, lies below somebody's block. Where it
+    /// began there, it searches the next time: a search does not look below blocks, and a lane that is refused again
+    /// and again should not claim there, and undo that, each time.
+    pub fn leave(self, order: u32, idx: u64) {
+        if self.begin(order) == Some(idx) {
+            self.notes().set_cursor(order, NOWHERE);
+        }
     }
 
     /// Returns the word half an area from leaf word `idx`, in the standard shape on another cache line. Across from an

@@ -85,9 +85,10 @@ impl<W: Word> Runs<'_, W> {
         if self.geometry().contains(range) { Ok(()) } else { Err(out_of_range) }
     }
 
-    /// Claims a run in the leaf word at the lane's cursor.
+    /// Claims a run in the leaf word in which the lane begins.
     fn claim_at_cursor(self, units: u32) -> Option<u64> {
-        let leaf = self.lane().cursor(leaf_order::<W>(units.into()));
+        let order = leaf_order::<W>(units.into());
+        let leaf = self.lane().begin(order)?;
         let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
         let claimed = self.tree().fill(0, leaf, |codes| {
             let slot = span::fit(word::free_slots(codes) & inside, units)?;
@@ -95,8 +96,11 @@ impl<W: Word> Runs<'_, W> {
         });
         let slot = self.lane().noted(0, leaf, claimed)?.1;
         let slots = Slots { level: 0, idx: leaf, slot, count: units };
-        let met_nobody = self.climb_from(slots, slots.closed());
-        met_nobody.then(|| W::SHAPE.first_unit(0, leaf, slot))
+        if !self.climb_from(slots, slots.closed()) {
+            self.lane().leave(order, leaf);
+            return None;
+        }
+        Some(W::SHAPE.first_unit(0, leaf, slot))
     }
 
     /// Claims a run anywhere, from the lane's cursor on: in one word if it fits into one.

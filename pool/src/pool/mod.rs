@@ -31,8 +31,9 @@ pub use live::Pointers;
 /// words. Growing and shrinking call `S`, and take as long as that takes. Other methods say what they look at.
 ///
 /// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving back: at most
-/// those of one word, or of one chunk if it was growing or shrinking the pool. A [`Local`](crate::Local) that is never
-/// dropped costs what it keeps, and its place.
+/// those of one word, or of one chunk if it was growing or shrinking the pool, or of both if an allocation had just
+/// claimed and was growing it [ahead](Config::ahead). A [`Local`](crate::Local) that is never dropped costs what it
+/// keeps, and its place.
 ///
 /// ```
 /// use nbbs_pool::Pool;

@@ -123,10 +123,14 @@ pub unsafe trait ChunkSource {
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout);
 }
 
-// SAFETY: both methods are those of the source referred to, which outlives the reference.
+// SAFETY: all methods are those of the source referred to, which outlives the reference.
 unsafe impl<S: ChunkSource + ?Sized> ChunkSource for &S {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         (**self).alloc(layout)
+    }
+
+    fn retire(&self, layout: Layout) {
+        (**self).retire(layout);
     }
 
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
