@@ -7,7 +7,7 @@ use crate::region::Region;
 use crate::regions::Memory;
 
 /// Of how many slabs a cache sets slots aside.
-const SLABS: usize = 16;
+const SLABS: usize = 8;
 
 /// Slots of one class, set aside by slab. If it is all zero, there are none.
 #[derive(Debug)]

@@ -165,9 +165,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         Steps::alloc_zeroed(self, layout)
     }
 
-    /// Frees memory. The cache keeps up to 32 slots of a class, and of slots of up to 1 KiB also those of 16 slabs that
-    /// it has set aside. Of what is larger than 32 KiB it keeps up to eight runs, together at most a 64th of their region and 1 MiB, none that is freed while memory is short, and few where
-    /// more than four of five were kept in vain.
+    /// Frees memory. The cache keeps up to 32 slots of a class, and of slots of up to 1 KiB also those of eight slabs
+    /// that it has set aside. Of what is larger than 32 KiB it keeps up to eight runs, together at most a 64th of their
+    /// region and 1 MiB, none that is freed while memory is short, and few where more than four of five were kept in
+    /// vain.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:

@@ -52,7 +52,7 @@ unsafe impl Send for Placed {}
 impl Placed {
     /// Returns how many bytes of memory, at any address, make a heap with this many caches that hands out `bytes`
     /// bytes, rounded up to units of 1 KiB; `None` if there is no such heap: `bytes` is 0, or more than 4 TiB less
-    /// 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses. A cache takes 28 KiB; there is at least
+    /// 2 KiB (on 32 bits, than 1 GiB), or there are more caches than addresses. A cache takes 24 KiB; there is at least
     /// one.
     ///
     /// ```
@@ -80,7 +80,7 @@ impl Placed {
     }
 
     /// Makes a heap of `bytes` bytes at `start`, which may have any content, with this many caches, at least one. All
-    /// of the caches, 28 KiB each, and the bookkeeping is written.
+    /// of the caches, 24 KiB each, and the bookkeeping is written.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();

@@ -15,9 +15,9 @@ const WATCHED: bool = cfg!(any(feature = "poison", feature = "asan", feature = "
 const SIZE: usize = 64;
 const SLAB: usize = 16;
 
-/// The most slots of that size that a cache keeps: 32, what is left of a slab, and those of 16 slabs. With `quarantine`
+/// The most slots of that size that a cache keeps: 32, what is left of a slab, and those of 8 slabs. With `quarantine`
 /// others wait.
-const MOST: usize = 32 + 17 * SLAB + if cfg!(feature = "quarantine") { 256 } else { 0 };
+const MOST: usize = 32 + 9 * SLAB + if cfg!(feature = "quarantine") { 256 } else { 0 };
 
 fn heap() -> &'static Placed {
     let all = Placed::bytes_for(1, 1 << 20).unwrap();
@@ -63,7 +63,7 @@ fn assert_whole(heap: &Placed) {
 #[cfg(not(feature = "quarantine"))]
 fn what_was_set_aside_is_handed_out_first() {
     let heap = heap();
-    let slots = alloc(heap, 16 * SLAB);
+    let slots = alloc(heap, 8 * SLAB);
     for _ in 0..3 {
         free_scattered(heap, &slots);
         assert_eq!((used(heap), heap.audit()), (slots.len(), Ok(())), "all of it is kept");

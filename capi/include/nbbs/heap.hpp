@@ -39,7 +39,7 @@ public:
         }
     }
 
-    /// A heap in `place`, which outlives it, with so many caches, one at least; 28 KiB each. Throws `nbbs::error`.
+    /// A heap in `place`, which outlives it, with so many caches, one at least; 24 KiB each. Throws `nbbs::error`.
     heap(storage place, std::size_t caches) { create(place, caches).value(); }
     /// Bytes for that, if it is to hand out `bytes` bytes; 0 if there can be no such heap.
     static std::size_t bytes_for(std::size_t caches, std::size_t bytes) noexcept {

@@ -96,7 +96,7 @@ fn current_cpu() -> usize {
 const FRONT: Layout = Layout::new::<Heap>();
 
 /// Returns how many bytes of memory, at any address, `nbbs_heap_create` needs for a heap with `caches` caches that
-/// hands out `bytes` bytes, rounded up to a KiB. A cache takes 28 KiB, the bookkeeping 1.6 % of the bytes, and some
+/// hands out `bytes` bytes, rounded up to a KiB. A cache takes 24 KiB, the bookkeeping 1.6 % of the bytes, and some
 /// KiB. 0 if there can be no such heap: `bytes` is 0, or more than 4 TiB less 2 KiB (on 32 bits, than 1 GiB), or there
 /// are more caches than addresses.
 #[unsafe(no_mangle)]
