@@ -101,10 +101,7 @@ impl<W: Word> Blocks<'_, W> {
             Some((cursor, place, self.tree().at(place)?))
         });
         let Some((cursor, place, word)) = at_cursor else {
-            return match self.lane.begin(order) {
-                Some(home) => self.alloc_from(home, order),
-                None => self.search(self.lane.home(level), order),
-            };
+            return self.alloc_from(self.lane.home(level), order);
         };
         let old = notes.guess(place, word);
         let whole_slots = self.geometry().whole_slots(level, cursor);
