@@ -2,12 +2,21 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::class::Class;
+use crate::class::{Class, SMALL_CLASSES};
+use crate::lot::Lot;
 use crate::region::Region;
 use crate::regions::Memory;
 
-/// Of how many slabs a cache sets slots aside.
+/// Of how many slabs slots of a class are set aside.
 const SLABS: usize = 8;
+
+/// What a cache sets aside of small slots.
+#[derive(Debug)]
+pub struct AllAside {
+    classes: [Aside; SMALL_CLASSES],
+    /// The units of all these slabs.
+    units: u64,
+}
 
 /// Slots of one class, set aside by slab. If it is all zero, there are none.
 #[derive(Debug)]
@@ -15,53 +24,122 @@ pub struct Aside {
     /// The address of a slab, and a bit for each of its slots that is set aside.
     slabs: [(*mut u8, u64); SLABS],
     /// A bit for each place above that has slots.
-    used: u32,
+    used: u64,
 }
 
-impl Aside {
+impl AllAside {
     pub const fn new() -> Self {
-        Self { slabs: [(null_mut(), 0); SLABS], used: 0 }
+        Self { classes: [const { Aside::new() }; SMALL_CLASSES], units: 0 }
     }
 
-    /// Sets a freed slot aside. What has no place in a slab is given back at once if it is a run, and otherwise refused.
-    /// Returns the bytes of that run, and of the slab that went back to make room.
+    /// Sets freed slots aside, and gives all of the class back if the slabs of all classes then have more units than a
+    /// cache may keep of the first slot's region. Returns the bytes of the slabs and runs that went back; `None` if
+    /// slots of the class are not set aside.
     pub fn add(
         &mut self,
         class: Class,
-        at: NonNull<u8>,
+        slots: &[*mut u8],
         memory: &Memory<'_>,
         lane: usize,
-    ) -> usize {
-        let of_region = |region: &Region<'_>| match region.slot_of(class, at) {
-            Some((slab, slot)) => Ok((region.pointer(slab), slab >> class.slab_order(), slot)),
-            None => Err(region.give_run(class, lane, at)),
-        };
-        match memory.at(at, of_region) {
-            Some(Ok((slab, number, slot))) => {
-                self.add_slot(class, (slab, number as usize % SLABS, slot), memory, lane)
-            }
-            Some(Err(Some(bytes))) => bytes,
-            _ => {
-                memory.refuse();
-                0
-            }
+    ) -> Option<usize> {
+        let aside = self.classes.get_mut(class.number())?;
+        let first = slots.first().and_then(|&first| NonNull::new(first));
+        let most = first.and_then(|first| memory.at(first, Region::most_kept)).unwrap_or(0);
+        self.units -= aside.units(class);
+        let mut bytes = aside.add(class, slots, memory, lane);
+        if self.units + aside.units(class) > most {
+            bytes += aside.give_all(class, memory, lane);
         }
+        self.units += aside.units(class);
+        Some(bytes)
     }
 
-    /// Sets a slot of a slab aside, whose place that is. A slot that is there already was freed twice.
-    fn add_slot(
+    /// Returns a slab and slots of it that are set aside no longer: up to `most`.
+    pub fn take(&mut self, class: Class, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+        let aside = self.classes.get_mut(class.number())?;
+        self.units -= aside.units(class);
+        let taken = aside.take(most, lot);
+        self.units += aside.units(class);
+        taken
+    }
+
+    /// Gives back all slots of a class. Returns the bytes of the slabs and runs that went back.
+    pub fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+        let Some(aside) = self.classes.get_mut(class.number()) else { return 0 };
+        self.units -= aside.units(class);
+        aside.give_all(class, memory, lane)
+    }
+
+    /// Returns whether that slot of this class is set aside.
+    pub fn has(&self, class: Class, at: NonNull<u8>) -> bool {
+        self.classes.get(class.number()).is_some_and(|aside| aside.has(class, at))
+    }
+
+    /// Calls `visit` for all slots of a class.
+    pub fn each(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
+        if let Some(aside) = self.classes.get(class.number()) {
+            aside.each(class, visit);
+        }
+    }
+}
+
+impl Aside {
+    const fn new() -> Self {
+        Self { slabs: [(null_mut(), 0); SLABS], used: 0 }
+    }
+
+    /// The units of the slabs.
+    fn units(&self, class: Class) -> u64 {
+        u64::from(self.used.count_ones()) << class.slab_order()
+    }
+
+    /// Sets slots aside. What has no place in a slab is given back at once if it is a run, and otherwise refused.
+    /// Returns the bytes of such runs, and of the slabs that went back to make room.
+    fn add(&mut self, class: Class, slots: &[*mut u8], memory: &Memory<'_>, lane: usize) -> usize {
+        let (mut rest, mut bytes) = (slots, 0);
+        while let Some(first) = rest.first().and_then(|&first| NonNull::new(first)) {
+            // Those of one region, which is looked up once.
+            let of_region = |region: &Region<'_>| {
+                let here = rest.iter().map_while(|&at| NonNull::new(at));
+                let mut count = 0;
+                for at in here.take_while(|&at| region.contains(at)) {
+                    bytes += self.add_one(class, at, region, memory, lane);
+                    count += 1;
+                }
+                count
+            };
+            let count = memory.at(first, of_region).unwrap_or_else(|| {
+                memory.refuse();
+                1
+            });
+            rest = &rest[count..];
+        }
+        bytes
+    }
+
+    fn add_one(
         &mut self,
         class: Class,
-        (slab, place, slot): (NonNull<u8>, usize, u32),
+        at: NonNull<u8>,
+        region: &Region<'_>,
         memory: &Memory<'_>,
         lane: usize,
     ) -> usize {
-        let mut bytes = 0;
-        if self.slabs[place].0 != slab.as_ptr() {
+        let Some((slab, slot)) = region.slot_of(class, at) else {
+            let run = region.give_run(class, lane, at);
+            if run.is_none() {
+                memory.refuse();
+            }
+            return run.unwrap_or(0);
+        };
+        let place = (slab >> class.slab_order()) as usize % SLABS;
+        let (begins, mut bytes) = (region.pointer(slab).as_ptr(), 0);
+        if self.slabs[place].0 != begins {
             bytes = self.give(place, class, memory, lane);
-            self.slabs[place].0 = slab.as_ptr();
+            self.slabs[place].0 = begins;
         }
         let slots = &mut self.slabs[place].1;
+        // One that is there already was freed twice.
         if *slots & 1 << slot != 0 {
             memory.refuse();
         }
@@ -70,22 +148,24 @@ impl Aside {
         bytes
     }
 
-    /// Returns a slab and slots of it that are set aside no longer: up to `most`.
-    pub fn take(&mut self, most: usize) -> Option<(NonNull<u8>, u64)> {
-        let place = self.used.trailing_zeros() as usize;
+    fn take(&mut self, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+        if self.used == 0 {
+            return None;
+        }
+        let place = lot.take_bit(&mut self.used.clone()) as usize;
         let (slab, slots) = self.slabs.get_mut(place)?;
-        let mut left = *slots;
-        (0..most).for_each(|_| left &= left.saturating_sub(1));
-        let taken = *slots & !left;
+        let (all, mut left) = (*slots, *slots);
+        for _ in 0..most.min(all.count_ones() as usize) {
+            lot.take_bit(&mut left);
+        }
         *slots = left;
         if left == 0 {
             self.used ^= 1 << place;
         }
-        Some((NonNull::new(*slab)?, taken))
+        Some((NonNull::new(*slab)?, all & !left))
     }
 
-    /// Gives everything back. Returns the bytes of the slabs and runs that went back.
-    pub fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+    fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
         let mut bytes = 0;
         while self.used != 0 {
             bytes += self.give(self.used.trailing_zeros() as usize, class, memory, lane);
@@ -106,8 +186,17 @@ impl Aside {
         bytes
     }
 
-    /// Calls `visit` for everything that is set aside.
-    pub fn each(&self, class: Class, mut visit: impl FnMut(NonNull<u8>)) {
+    fn has(&self, class: Class, at: NonNull<u8>) -> bool {
+        let is_there = |&(slab, slots): &(*mut u8, u64)| {
+            let offset = at.addr().get().wrapping_sub(slab.addr());
+            slots != 0
+                && offset < class.slab_bytes()
+                && class.slot_at(offset).is_some_and(|slot| slots & 1 << slot != 0)
+        };
+        self.used != 0 && self.slabs.iter().any(is_there)
+    }
+
+    fn each(&self, class: Class, mut visit: impl FnMut(NonNull<u8>)) {
         for &(slab, slots) in &self.slabs {
             let there = (0..u64::BITS as usize).filter(|slot| slots & 1 << slot != 0);
             let at = there.map(|slot| slab.wrapping_add(slot * class.size()));

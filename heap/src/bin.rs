@@ -2,7 +2,7 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::aside::Aside;
+use crate::aside::AllAside;
 use crate::class::{Class, MOST_KEPT};
 use crate::lot::Lot;
 use crate::region::Region;
@@ -149,18 +149,22 @@ impl Bin {
         NonNull::new(self.slab).and_then(of).unwrap_or(0)
     }
 
-    /// Sets the `count` oldest freed slots aside. Returns the bytes of the slabs and runs that went back to make room.
-    pub fn set_aside(
+    /// Makes room: sets the `count` oldest freed slots aside, or, if they are not small, gives them back. Returns the
+    /// bytes of the slabs and runs that went back.
+    pub fn make_room(
         &mut self,
         count: usize,
-        aside: &mut Aside,
+        aside: &mut AllAside,
         class: Class,
         memory: &Memory<'_>,
         lane: usize,
     ) -> usize {
         let count = count.min(self.len);
-        let oldest = self.slots.iter().take(count).copied().filter_map(NonNull::new);
-        let bytes = oldest.map(|at| aside.add(class, at, memory, lane)).sum();
+        let (oldest, _) = self.slots.split_at_mut(count);
+        let bytes = match aside.add(class, oldest, memory, lane) {
+            Some(bytes) => bytes,
+            None => give_those(oldest, class, memory, lane),
+        };
         self.slots.copy_within(count..self.len, 0);
         self.len -= count;
         bytes
@@ -170,11 +174,11 @@ impl Bin {
     /// nothing.
     pub fn take_back(
         &mut self,
-        aside: &mut Aside,
+        aside: &mut AllAside,
         class: Class,
         lot: &mut Lot,
     ) -> Option<NonNull<u8>> {
-        let (slab, mut slots) = aside.take(class.most_kept() / 2)?;
+        let (slab, mut slots) = aside.take(class, class.most_kept() / 2, lot)?;
         while slots != 0 {
             // SAFETY: the slot lies in the slab.
             let at = unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) };
@@ -183,6 +187,76 @@ impl Bin {
         }
         self.pop(class, lot)
     }
+}
+
+/// Gives back freed slots, those of one slab together. Returns the bytes of the slabs and runs that went back.
+fn give_those(given: &mut [*mut u8], class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+    let mut all_bytes = 0;
+    for first in 0..given.len() {
+        let Some(at) = NonNull::new(given[first]) else { continue };
+        let of_region =
+            |region: &Region<'_>| give_all_of_region(&mut given[first..], region, class, lane);
+        let (refused, bytes) = memory.at(at, of_region).unwrap_or((1, 0));
+        memory.refuse_all(refused);
+        all_bytes += bytes;
+    }
+    all_bytes
+}
+
+/// Gives back the slots that lie in a region, those of one slab together, and leaves null in their place. Returns how
+/// many were refused, and the bytes of the slabs and runs that went back.
+fn give_all_of_region(
+    mut at: &mut [*mut u8],
+    region: &Region<'_>,
+    class: Class,
+    lane: usize,
+) -> (u32, usize) {
+    let (mut refused, mut bytes) = (0, 0);
+    while let [first, rest @ ..] = at {
+        let here = NonNull::new(*first).filter(|&first| region.contains(first));
+        if here.is_some() {
+            *first = null_mut();
+        }
+        if let Some((slab, slot)) = here.and_then(|first| region.slot_of(class, first)) {
+            let (slots, twice) = take_all_of_slab(rest, region, class, slab, slot);
+            let (others, of_slab) = region.give_any(class, lane, slab, slots);
+            refused += twice + others;
+            bytes += of_slab;
+        } else if let Some(run) = here {
+            match region.give_run(class, lane, run) {
+                Some(given) => bytes += given,
+                None => refused += 1,
+            }
+        }
+        at = rest;
+    }
+    (refused, bytes)
+}
+
+/// Takes out the slots that belong to a slab, as one does already, and leaves null in their place. Returns a bit for
+/// each, and how many occurred again: these were freed once too often.
+fn take_all_of_slab(
+    at: &mut [*mut u8],
+    region: &Region<'_>,
+    class: Class,
+    slab: u64,
+    slot: u32,
+) -> (u64, u32) {
+    let begins = region.address_of(slab);
+    let (mut slots, mut twice) = (1_u64 << slot, 0);
+    for at in at {
+        // Most belong to other slabs, which this tells at once.
+        if at.addr().wrapping_sub(begins) >= class.slab_bytes() {
+            continue;
+        }
+        let Some((_, slot)) = NonNull::new(*at).and_then(|at| region.slot_of(class, at)) else {
+            continue;
+        };
+        *at = null_mut();
+        twice += u32::from(slots & 1 << slot != 0);
+        slots |= 1 << slot;
+    }
+    (slots, twice)
 }
 
 /// Gives back slots that the cache took itself, and counts those that somebody who did not hold them has freed meanwhile.

@@ -2,9 +2,9 @@
 
 use core::ptr::NonNull;
 
-use crate::aside::Aside;
+use crate::aside::AllAside;
 use crate::bin::Bin;
-use crate::class::{CLASSES, Class, SMALL_CLASSES, UNIT};
+use crate::class::{CLASSES, Class, UNIT};
 use crate::kept_runs::KeptRuns;
 use crate::lot::Lot;
 use crate::region::Region;
@@ -20,7 +20,7 @@ use crate::watch;
 pub struct Cache {
     bins: [Bin; CLASSES],
     /// What a bin of small slots has no more room for.
-    aside: [Aside; SMALL_CLASSES],
+    aside: AllAside,
     waiting: Waiting,
     runs: KeptRuns,
     lot: Lot,
@@ -46,7 +46,7 @@ unsafe impl Send for Cache {}
 impl Cache {
     /// Creates a cache that keeps nothing: all zero.
     pub const fn new() -> Self {
-        let (bins, aside) = ([Bin::EMPTY; CLASSES], [const { Aside::new() }; SMALL_CLASSES]);
+        let (bins, aside) = ([Bin::EMPTY; CLASSES], AllAside::new());
         let (waiting, runs, lot) = (Waiting::new(), KeptRuns::new(), Lot::new());
         Self { bins, aside, waiting, runs, lot, asked: 0, refused: 0 }
     }
@@ -95,12 +95,11 @@ impl Cache {
     /// is watched, as all do.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let mut is_there = false;
-        self.waiting.each(|_, waiting| is_there |= waiting == at);
-        if watch::ON || Lot::DRAWS {
-            self.each_aside(class, |aside| is_there |= aside == at);
-        }
-        is_there || self.bins[class.number()].keeps(class, at)
+        let mut waits = false;
+        self.waiting.each(|_, waiting| waits |= waiting == at);
+        waits
+            || self.bins[class.number()].keeps(class, at)
+            || (watch::ON || Lot::DRAWS) && self.aside.has(class, at)
     }
 
     /// Allocates a slot.
@@ -113,8 +112,7 @@ impl Cache {
         }
         let may_fit = self.refused == 0 || class.number() < self.refused;
         let bin = &mut self.bins[class.number()];
-        let aside = self.aside.get_mut(class.number());
-        if let Some(found) = aside.and_then(|aside| bin.take_back(aside, class, &mut self.lot)) {
+        if let Some(found) = bin.take_back(&mut self.aside, class, &mut self.lot) {
             return Some(found);
         }
         if let Some(found) = bin.refill(class, may_fit, memory, lane, &mut self.lot) {
@@ -153,30 +151,15 @@ impl Cache {
     fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
         let most = class.most_kept();
         let is_full = self.bins[class.number()].len >= most;
-        let bytes = if is_full { self.set_aside(most / 2, class, memory, lane) } else { 0 };
+        let bytes = if is_full { self.make_room(most / 2, class, memory, lane) } else { 0 };
         // There is room: if the bin had the most slots, half of them are gone.
         self.bins[class.number()].add(class, at);
         bytes
     }
 
-    /// Makes room in a bin: sets its `count` oldest freed slots aside, or, if they are not small, gives them back.
-    /// Returns the bytes of the slabs and runs that went back.
-    fn set_aside(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
-        let bin = &mut self.bins[class.number()];
-        if let Some(aside) = self.aside.get_mut(class.number()) {
-            return bin.set_aside(count, aside, class, memory, lane);
-        }
-        // Those of one slab go back together all the same.
-        let mut aside = Aside::new();
-        let bytes = bin.set_aside(count, &mut aside, class, memory, lane);
-        bytes + aside.give_all(class, memory, lane)
-    }
-
-    /// Calls `visit` for all slots of a class that are set aside.
-    fn each_aside(&self, class: Class, visit: impl FnMut(NonNull<u8>)) {
-        if let Some(aside) = self.aside.get(class.number()) {
-            aside.each(class, visit);
-        }
+    /// Makes room in a bin for `count` slots. Returns the bytes of the slabs and runs that went back.
+    fn make_room(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
+        self.bins[class.number()].make_room(count, &mut self.aside, class, memory, lane)
     }
 
     /// Allocates a run of so many units, aligned to a power of two, if the cache keeps one.
@@ -228,7 +211,7 @@ impl Cache {
     pub fn each(&self, mut visit: impl FnMut(Kept, NonNull<u8>)) {
         for class in Class::all() {
             self.bins[class.number()].each(class, |at| visit(Kept::Slot(class), at));
-            self.each_aside(class, |at| visit(Kept::Slot(class), at));
+            self.aside.each(class, |at| visit(Kept::Slot(class), at));
         }
         self.runs.each(|at, units| visit(Kept::Run(units), at));
         self.waiting.each(|class, at| visit(Kept::Slot(class), at));
@@ -240,7 +223,7 @@ impl Cache {
         match kept {
             Kept::Slot(class) => {
                 self.bins[class.number()].each(class, |kept| count += usize::from(kept == at));
-                self.each_aside(class, |kept| count += usize::from(kept == at));
+                count += usize::from(self.aside.has(class, at));
                 self.waiting.each(|_, waiting| count += usize::from(waiting == at));
             }
             Kept::Run(_) => self.runs.each(|kept, _| count += usize::from(kept == at)),
@@ -269,11 +252,9 @@ impl Cache {
             // Most bins of a heap that is short of memory keep nothing.
             let Bin { len, spare, .. } = self.bins[class.number()];
             if len > 0 {
-                bytes += self.set_aside(len, class, memory, lane);
+                bytes += self.make_room(len, class, memory, lane);
             }
-            if let Some(aside) = self.aside.get_mut(class.number()) {
-                bytes += aside.give_all(class, memory, lane);
-            }
+            bytes += self.aside.give_all(class, memory, lane);
             if spare != 0 {
                 bytes += self.bins[class.number()].give_spare(class, memory, lane);
             }

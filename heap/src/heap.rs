@@ -25,9 +25,9 @@ use crate::unwind::aborting;
 /// The worst costs, when no other thread is in an operation's way, in loads of the bookkeeping (and
 /// read-modify-writes), are:
 ///
-/// - In a cache: none if it keeps a slot, or has room for one; otherwise 200 (40) to take slabs that have free slots,
+/// - In a cache: none if it keeps a slot, or has room for one; otherwise 400 (64) to take slabs that have free slots,
 ///   or to make room for those of that size. The first such operation after a trim or a refusal, anybody's, gives back
-///   all that the cache keeps: 18,000 (5000) more, most of them if it is full of slots that are runs. Of a run that it
+///   all that the cache keeps: 20,000 (5000) more, most of them if it is full of slots that are runs. Of a run that it
 ///   keeps, none; to free one to it, 250 (48), most of them if it gives back another.
 /// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
 ///   the last of its slab.
@@ -166,19 +166,20 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 
     /// Frees memory. The cache keeps up to 32 slots of a class, and of slots of up to 1 KiB also those of eight slabs
-    /// that it has set aside. Of what is larger than 32 KiB it keeps up to eight runs, together at most a 64th of their
+    /// that it has set aside, as long as the slabs of all classes have at most a 64th of their region and 1 MiB, and
+    /// memory is not short. Of what is larger than 32 KiB it keeps up to eight runs, together at most a 64th of their
     /// region and 1 MiB, none that is freed while memory is short, and few where more than four of five were kept in
     /// vain.
     ///
     /// A free that is found to be wrong changes nothing, and is counted: see [`refused`](Self::refused). What is found,
     /// and when:
     ///
-    /// - At once: the second free of the slot that was freed last through the caller's cache, among those of its size
-    ///   (with the feature `quarantine`, among those of any size; with `shuffle` of any slot that the cache keeps); any
-    ///   wrong free whose layout is larger than 32 KiB, except of what the cache of another thread or CPU keeps; any by
-    ///   a caller that bypasses the caches, except of what a cache keeps or another operation has in hand; and with one
-    ///   of the features `poison`, `asan` and `valgrind` any of what is not allocated, except of what the cache of
-    ///   another thread or CPU keeps.
+    /// - At once: the second free of the slot that was freed last through the caller's cache, as long as that keeps it,
+    ///   among those of its size (with the feature `quarantine`, among those of any size; with `shuffle` of any slot
+    ///   that the cache keeps); any wrong free whose layout is larger than 32 KiB, except of what the cache of another
+    ///   thread or CPU keeps; any by a caller that bypasses the caches, except of what a cache keeps or another
+    ///   operation has in hand; and with one of the features `poison`, `asan` and `valgrind` any of what is not
+    ///   allocated, except of what the cache of another thread or CPU keeps.
     /// - When the cache sets slots aside or gives them back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
     ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (a slot that is a
     ///   run of its own is accepted as any size of as many units), or one that is free. Until then **the cache may hand

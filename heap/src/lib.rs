@@ -51,12 +51,12 @@
 //! # What it does not do
 //! - A thread has a cache for the first heap of which it allocates or frees a slot, or frees a run of more than 32 KiB;
 //!   it uses others without.
-//! - Wrong frees are not all found at once: a cache does not look at the slots that it is given, except that it refuses the slot
-//!   that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is not the
-//!   heap's, or lies inside a block, is refused and counted when the cache gives it back ([`Heap::refused`]), and may be
-//!   handed out until then, as may a slot that was freed twice. [`Heap::free`] has the list. The features `poison`,
-//!   `asan` and `valgrind` look at once, but not into the caches of others. A second free of memory that has been
-//!   allocated again since cannot be told from a correct one.
+//! - Wrong frees are not all found at once: a cache does not look at the slots that it is given, except that it refuses
+//!   the slot that it was given last, as long as it keeps that (with `shuffle` any that it keeps). An address that is
+//!   not the heap's, or lies inside a block, is refused and counted when the cache sets it aside or gives it back
+//!   ([`Heap::refused`]), and may be handed out until then, as may a slot that was freed twice. [`Heap::free`] has the
+//!   list. The features `poison`, `asan` and `valgrind` look at once, but not into the caches of others. A second free
+//!   of memory that has been allocated again since cannot be told from a correct one.
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // From Rust 1.100 on a part of it is stable.

@@ -300,8 +300,8 @@ pub trait Steps<'h>: Copy {
             }
             return;
         }
-        // Only what is known to be a slot can be closed.
-        let is_freed = self.find(at).is_ok_and(|held| held.is_of(class))
+        // Only what is known to be a slot can be closed. A run may be kept as a slot of another size.
+        let is_freed = self.find(at).is_ok_and(|held| held.is_of(class) && !self.keeps_held(held, at))
             // SAFETY: as the caller promises.
             && unsafe { self.try_free_slot(class, at) };
         if !is_freed {

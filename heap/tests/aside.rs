@@ -127,3 +127,22 @@ fn assert_one_is_wrong(heap: &Placed, at: NonNull<u8>, at_once: bool) {
     assert_eq!((heap.audit(), heap.refused()), (Ok(()), 1));
     assert_eq!(heap.stats().free, heap.stats().bytes);
 }
+
+/// A cache sets no more aside than it may keep of its region, and so withholds little from others. With `quarantine`
+/// more waits.
+#[test]
+#[cfg(not(feature = "quarantine"))]
+fn no_more_than_a_64th_of_the_region() {
+    let all = Placed::bytes_for(2, 2 << 20).unwrap();
+    // SAFETY: the memory is leaked.
+    let heap = unsafe { Placed::new(memory(all), all, 2) }.unwrap();
+    let on = [heap.on(0), heap.on(1)];
+    for size in (64..=1024).step_by(64) {
+        let blocks: Vec<_> = (0..300_000 / size).map(|_| on[0].alloc(layout(size, 8))).collect();
+        // SAFETY: ours.
+        blocks.into_iter().flatten().for_each(|at| unsafe { on[0].free(at, layout(size, 8)) });
+    }
+    let taken = core::iter::from_fn(|| on[1].alloc(layout(1024, 8))).count();
+    let most = heap.stats().bytes / 1024;
+    assert!(taken > most * 17 / 20, "{taken} of {most} KiB");
+}

@@ -11,6 +11,7 @@
 //! allocated that order yet.
 
 use super::{Blocks, level_and_log2};
+use crate::lane::NOWHERE;
 use crate::lane::Path;
 use crate::sync::Word;
 use crate::word;
@@ -33,9 +34,13 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor.
+    /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor. A lane that begins
+    /// nowhere searches.
     #[inline(never)]
     pub(super) fn alloc_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
+        if cursor == NOWHERE {
+            return self.search(self.lane.cursor(order), order);
+        }
         if let Some((idx, index)) = self.claim_spare::<LEAF>(cursor, order) {
             let (level, _) = level_and_log2::<LEAF, W>(order);
             // The path of the claims remains that above the cursor.

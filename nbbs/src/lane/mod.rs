@@ -20,7 +20,7 @@ pub(crate) use notes::Notes;
 pub(crate) use path::{Path, WayDown};
 
 /// The cursor of a lane that does not begin anywhere, but searches. No word has this number.
-const NOWHERE: u64 = u64::MAX - 1;
+pub(crate) const NOWHERE: u64 = u64::MAX - 1;
 
 /// An arena: its tree, and the notes of its lanes.
 pub(crate) struct Arena<'a, W> {
