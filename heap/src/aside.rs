@@ -20,7 +20,7 @@ pub struct AllAside {
 
 /// Slots of one class, set aside by slab. If it is all zero, there are none.
 #[derive(Debug)]
-pub struct Aside {
+struct Aside {
     /// The address of a slab, and a bit for each of its slots that is set aside.
     slabs: [(*mut u8, u64); SLABS],
     /// A bit for each place above that has slots.

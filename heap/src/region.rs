@@ -24,7 +24,8 @@ const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 /// A slab is large from this part of a region on, log2.
 const LARGE_SLAB: u32 = 9;
 
-/// The part of a region that a cache keeps as runs at most, log2, and the bytes.
+/// The part of a region that a cache keeps as runs at most, and as slabs of which it sets slots aside, log2; and the
+/// bytes.
 const KEPT_PART: u32 = 6;
 const KEPT_BYTES: usize = 1 << 20;
 
@@ -457,7 +458,8 @@ impl Region<'_> {
             && self.holds(&self.units(at, size))
     }
 
-    /// Returns how many units a cache may keep as runs: none while memory is short.
+    /// Returns how many units a cache may keep as runs, and as slabs of which it sets slots aside as many: none while
+    /// memory is short.
     pub fn most_kept(&self) -> u64 {
         let of_region = self.runs.buddy.units() >> KEPT_PART;
         if self.runs.is_short() { 0 } else { of_region.min((KEPT_BYTES / UNIT) as u64) }
