@@ -42,32 +42,35 @@ impl AllAside {
         memory: &Memory<'_>,
         lane: usize,
     ) -> Option<usize> {
-        let aside = self.classes.get_mut(class.number())?;
         let first = slots.first().and_then(|&first| NonNull::new(first));
-        let most = first.and_then(|first| memory.at(first, Region::most_kept)).unwrap_or(0);
-        self.units -= aside.units(class);
-        let mut bytes = aside.add(class, slots, memory, lane);
-        if self.units + aside.units(class) > most {
-            bytes += aside.give_all(class, memory, lane);
-        }
-        self.units += aside.units(class);
-        Some(bytes)
+        self.change(class, |aside, others| {
+            let most = first.and_then(|first| memory.at(first, Region::most_kept)).unwrap_or(0);
+            let mut bytes = aside.add(class, slots, memory, lane);
+            if others + aside.units(class) > most {
+                bytes += aside.give_all(class, memory, lane);
+            }
+            bytes
+        })
     }
 
     /// Returns a slab and slots of it that are set aside no longer: up to `most`.
     pub fn take(&mut self, class: Class, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
-        let aside = self.classes.get_mut(class.number())?;
-        self.units -= aside.units(class);
-        let taken = aside.take(most, lot);
-        self.units += aside.units(class);
-        taken
+        self.change(class, |aside, _| aside.take(most, lot))?
     }
 
     /// Gives back all slots of a class. Returns the bytes of the slabs and runs that went back.
     pub fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
-        let Some(aside) = self.classes.get_mut(class.number()) else { return 0 };
-        self.units -= aside.units(class);
-        aside.give_all(class, memory, lane)
+        self.change(class, |aside, _| aside.give_all(class, memory, lane)).unwrap_or(0)
+    }
+
+    /// Changes what is set aside of a class, beside so many units of other classes, and counts the units anew. Returns
+    /// `None` if slots of the class are not set aside.
+    fn change<R>(&mut self, class: Class, change: impl FnOnce(&mut Aside, u64) -> R) -> Option<R> {
+        let aside = self.classes.get_mut(class.number())?;
+        let others = self.units - aside.units(class);
+        let changed = change(aside, others);
+        self.units = others + aside.units(class);
+        Some(changed)
     }
 
     /// Returns whether that slot of this class is set aside.

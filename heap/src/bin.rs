@@ -124,22 +124,29 @@ impl Bin {
         region: &Region<'_>,
         lane: usize,
         slab: NonNull<u8>,
-        mut slots: u64,
+        slots: u64,
     ) {
         if self.spare == 0 {
             (self.slab, self.spare) = (slab.as_ptr(), slots);
             return;
         }
-        while slots != 0 && slots != class.all_slots() && self.len < class.most_kept() / 2 {
+        // A whole slab's memory can go back.
+        let is_whole = slots == class.all_slots();
+        let left = if is_whole { slots } else { self.add_of_slab(class, slab, slots) };
+        if left != 0 {
+            give(memory, region, class, lane, slab, left);
+        }
+    }
+
+    /// Keeps slots of a slab until half of the room is taken. Returns a bit for each of the others.
+    fn add_of_slab(&mut self, class: Class, slab: NonNull<u8>, mut slots: u64) -> u64 {
+        while slots != 0 && self.len < class.most_kept() / 2 {
             // SAFETY: the slot lies in the slab.
-            self.slots[self.len] =
-                unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) }.as_ptr();
-            self.len += 1;
+            let at = unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) };
+            self.add(class, at);
             slots &= slots - 1;
         }
-        if slots != 0 {
-            give(memory, region, class, lane, slab, slots);
-        }
+        slots
     }
 
     /// Gives back the slab's slots. Returns its bytes if its memory has gone back.
@@ -178,13 +185,8 @@ impl Bin {
         class: Class,
         lot: &mut Lot,
     ) -> Option<NonNull<u8>> {
-        let (slab, mut slots) = aside.take(class, class.most_kept() / 2, lot)?;
-        while slots != 0 {
-            // SAFETY: the slot lies in the slab.
-            let at = unsafe { slab.add(slots.trailing_zeros() as usize * class.size()) };
-            self.add(class, at);
-            slots &= slots - 1;
-        }
+        let (slab, slots) = aside.take(class, class.most_kept() / 2, lot)?;
+        self.add_of_slab(class, slab, slots);
         self.pop(class, lot)
     }
 }

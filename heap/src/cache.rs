@@ -149,17 +149,15 @@ impl Cache {
 
     /// Keeps a slot to be handed out, and makes room for it. Returns the bytes of the slabs and runs that went back.
     fn keep(&mut self, class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
-        let most = class.most_kept();
-        let is_full = self.bins[class.number()].len >= most;
-        let bytes = if is_full { self.make_room(most / 2, class, memory, lane) } else { 0 };
+        let (bin, most) = (&mut self.bins[class.number()], class.most_kept());
+        let bytes = if bin.len >= most {
+            bin.make_room(most / 2, &mut self.aside, class, memory, lane)
+        } else {
+            0
+        };
         // There is room: if the bin had the most slots, half of them are gone.
-        self.bins[class.number()].add(class, at);
+        bin.add(class, at);
         bytes
-    }
-
-    /// Makes room in a bin for `count` slots. Returns the bytes of the slabs and runs that went back.
-    fn make_room(&mut self, count: usize, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
-        self.bins[class.number()].make_room(count, &mut self.aside, class, memory, lane)
     }
 
     /// Allocates a run of so many units, aligned to a power of two, if the cache keeps one.
@@ -248,15 +246,14 @@ impl Cache {
         while let Some((class, waited)) = self.waiting.take_oldest() {
             bytes += self.keep(class, waited, memory, lane);
         }
-        for class in Class::all() {
+        for (bin, class) in self.bins.iter_mut().zip(Class::all()) {
             // Most bins of a heap that is short of memory keep nothing.
-            let Bin { len, spare, .. } = self.bins[class.number()];
-            if len > 0 {
-                bytes += self.make_room(len, class, memory, lane);
+            if bin.len > 0 {
+                bytes += bin.make_room(bin.len, &mut self.aside, class, memory, lane);
             }
             bytes += self.aside.give_all(class, memory, lane);
-            if spare != 0 {
-                bytes += self.bins[class.number()].give_spare(class, memory, lane);
+            if bin.spare != 0 {
+                bytes += bin.give_spare(class, memory, lane);
             }
         }
         bytes

@@ -180,10 +180,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///   thread or CPU keeps; any by a caller that bypasses the caches, except of what a cache keeps or another
     ///   operation has in hand; and with one of the features `poison`, `asan` and `valgrind` any of what is not
     ///   allocated, except of what the cache of another thread or CPU keeps.
-    /// - When the cache sets slots aside or gives them back, at the latest in [`trim`](Self::trim) or when the thread ends: any other free
-    ///   of an address that is not the heap's, or lies inside a block, or has a slot of another size (a slot that is a
-    ///   run of its own is accepted as any size of as many units), or one that is free. Until then **the cache may hand
-    ///   that address out**, once for each free, though somebody else may be using it.
+    /// - When the cache sets slots aside or gives them back, at the latest in [`trim`](Self::trim) or when the thread
+    ///   ends: any other free of an address that is not the heap's, or lies inside a block, or has a slot of another
+    ///   size (a slot that is a run of its own is accepted as any size of as many units), or one that is free. Until
+    ///   then **the cache may hand that address out**, once for each free, though somebody else may be using it.
     /// - Never: a second free of memory that has been allocated again since, be it while that free runs.
     ///
     /// ```

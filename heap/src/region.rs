@@ -207,9 +207,8 @@ impl Region<'_> {
     /// Finds what is allocated at an address in its units.
     pub fn find(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
         let (offset, address) = (self.runs.offset(at), at.addr().get());
-        let nothing = FreeError::NotAllocated { address };
-        let Some((slab, class, free)) = self.slabs.of((offset / UNIT) as u64) else {
-            let unit = (offset / UNIT) as u64;
+        let (unit, nothing) = (self.unit_of(at), FreeError::NotAllocated { address });
+        let Some((slab, class, free)) = self.slabs.of(unit) else {
             let units = self.runs.buddy.len_of(unit).map_err(|error| match error {
                 nbbs::FreeError::NotABlock { .. } => FreeError::InsideRun { address },
                 _ => nothing,
@@ -409,7 +408,7 @@ impl Region<'_> {
 
     /// Returns the units of a run of this many bytes.
     fn units(&self, at: NonNull<u8>, bytes: usize) -> Range<u64> {
-        let first = (self.runs.offset(at) / UNIT) as u64;
+        let first = self.unit_of(at);
         first..first + Runs::<UNIT>::units_of(bytes)
     }
 
@@ -486,6 +485,6 @@ impl Region<'_> {
 
     /// Returns whether a slab begins there: its block is not a run, as others have its memory.
     fn is_slab(&self, at: NonNull<u8>) -> bool {
-        self.slabs.look((self.runs.offset(at) / UNIT) as u64).is_some()
+        self.slabs.look(self.unit_of(at)).is_some()
     }
 }

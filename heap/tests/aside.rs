@@ -6,10 +6,7 @@ use std::collections::BTreeSet;
 use std::ptr::NonNull;
 
 use nbbs_heap::{AuditError, Placed};
-use support::{layout, memory};
-
-/// Whether a slot is known to be in use when it is freed.
-const WATCHED: bool = cfg!(any(feature = "poison", feature = "asan", feature = "valgrind"));
+use support::{WATCHED, layout, placed};
 
 /// The bytes of a slot, of which a slab has 16.
 const SIZE: usize = 64;
@@ -20,9 +17,7 @@ const SLAB: usize = 16;
 const MOST: usize = 32 + 9 * SLAB + if cfg!(feature = "quarantine") { 256 } else { 0 };
 
 fn heap() -> &'static Placed {
-    let all = Placed::bytes_for(1, 1 << 20).unwrap();
-    // SAFETY: the memory is leaked.
-    unsafe { Placed::new(memory(all), all, 1) }.unwrap()
+    placed(1, 1 << 20)
 }
 
 fn alloc(heap: &Placed, count: usize) -> BTreeSet<NonNull<u8>> {
@@ -133,9 +128,7 @@ fn assert_one_is_wrong(heap: &Placed, at: NonNull<u8>, at_once: bool) {
 #[test]
 #[cfg(not(feature = "quarantine"))]
 fn no_more_than_a_64th_of_the_region() {
-    let all = Placed::bytes_for(2, 2 << 20).unwrap();
-    // SAFETY: the memory is leaked.
-    let heap = unsafe { Placed::new(memory(all), all, 2) }.unwrap();
+    let heap = placed(2, 2 << 20);
     let on = [heap.on(0), heap.on(1)];
     for size in (64..=1024).step_by(64) {
         let blocks: Vec<_> = (0..300_000 / size).map(|_| on[0].alloc(layout(size, 8))).collect();

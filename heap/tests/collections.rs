@@ -8,8 +8,8 @@ use std::ptr::NonNull;
 use allocator_api2::alloc::Allocator;
 use allocator_api2::vec::Vec;
 use hashbrown::HashMap;
-use nbbs_heap::{Heap, Placed, PlacedSmall, Small};
-use support::{layout, memory};
+use nbbs_heap::{Heap, PlacedSmall, Small};
+use support::{layout, memory, placed};
 
 const BYTES: usize = 1 << 20;
 
@@ -84,9 +84,7 @@ fn in_a_heap() {
 
 #[test]
 fn in_given_memory() {
-    let bytes = Placed::bytes_for(2, BYTES).unwrap();
-    // SAFETY: the memory is leaked.
-    let heap = unsafe { Placed::new(memory(bytes), bytes, 2) }.unwrap();
+    let heap = placed(2, BYTES);
     // SAFETY: no other thread uses this heap.
     for on in [heap.on(0), unsafe { heap.on_nested(1) }] {
         fill(on, |at| heap.contains(at));

@@ -14,16 +14,14 @@ use std::ptr::NonNull;
 use std::thread;
 
 use nbbs_heap::{AuditError, FreeError, Heap, On, Placed};
-use support::{Block, assert_whole, layout, memory};
+use support::{Block, assert_whole, layout, memory, placed};
 
 /// Of a heap with this many bytes a cache keeps runs of 128 units.
 const BYTES: usize = 8 << 20;
 const MOST: usize = 128 << 10;
 
 fn heap() -> &'static Placed {
-    let all = Placed::bytes_for(2, BYTES).unwrap();
-    // SAFETY: the memory is leaked.
-    unsafe { Placed::new(memory(all), all, 2) }.unwrap()
+    placed(2, BYTES)
 }
 
 fn of(size: usize) -> Layout {

@@ -6,13 +6,10 @@ use std::collections::BTreeMap;
 use std::ptr::NonNull;
 
 use nbbs_heap::{AddError, AuditError, FreeError, PageError, Placed};
-use support::{layout, memory};
+use support::{layout, memory, placed};
 
 fn heap(caches: usize, bytes: usize) -> &'static Placed {
-    let bytes = if cfg!(miri) { bytes.min(256 << 10) } else { bytes };
-    let all = Placed::bytes_for(caches, bytes).unwrap();
-    // SAFETY: the memory is leaked.
-    unsafe { Placed::new(memory(all), all, caches) }.unwrap()
+    placed(caches, if cfg!(miri) { bytes.min(256 << 10) } else { bytes })
 }
 
 /// Checks that all of a heap is free.

@@ -7,7 +7,7 @@ use std::alloc::Layout;
 use std::ptr::NonNull;
 
 use nbbs_heap::{Heap, Stats};
-use support::{Block, assert_whole, layout};
+use support::{Block, WATCHED, assert_whole, layout};
 
 type Small = Heap<{ if cfg!(miri) { 256 << 10 } else { 1 << 20 } }>;
 
@@ -52,9 +52,6 @@ fn twice_at_once() {
     second.free(&HEAP);
     assert_whole(&HEAP);
 }
-
-/// Whether a slot is known to be one before it is freed.
-const WATCHED: bool = cfg!(any(feature = "poison", feature = "asan", feature = "valgrind"));
 
 /// Whether freed slots are handed out again later, or in another order.
 const HARDENED: bool = cfg!(any(feature = "quarantine", feature = "shuffle"));

@@ -3,8 +3,8 @@
 
 mod support;
 
-use nbbs_heap::{Heap, Placed};
-use support::{Block, assert_whole, layout, memory};
+use nbbs_heap::Heap;
+use support::{Block, assert_whole, layout, placed};
 
 #[test]
 fn a_write_after_a_free_is_seen() {
@@ -32,9 +32,7 @@ fn a_write_after_a_free_is_seen() {
 
 #[test]
 fn a_write_after_a_free_is_seen_in_given_memory() {
-    let bytes = Placed::bytes_for(1, 1 << 18).unwrap();
-    // SAFETY: the memory is leaked.
-    let heap = unsafe { Placed::new(memory(bytes), bytes, 1) }.unwrap();
+    let heap = placed(1, 1 << 18);
     let [block, _other] = [(); 2].map(|()| heap.on(0).alloc(layout(100, 8)).unwrap());
     // SAFETY: the block is ours.
     unsafe { heap.on(0).free(block, layout(100, 8)) };

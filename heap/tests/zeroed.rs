@@ -5,8 +5,8 @@ mod support;
 
 use std::ptr::NonNull;
 
-use nbbs_heap::{Heap, Placed};
-use support::{Memory, assert_whole, layout, memory};
+use nbbs_heap::Heap;
+use support::{Memory, assert_whole, layout, memory, placed};
 
 /// The size of the memory: less under Miri, which is slow.
 const MUCH: usize = (if cfg!(miri) { 1 } else { 8 }) << 20;
@@ -83,9 +83,7 @@ fn what_was_added_is_zero_when_asked_for() {
 fn all_pages_of_free_memory_are_discarded() {
     for page in [4096, 16 << 10, 64 << 10] {
         let bytes = 5 << 20;
-        let heap = Placed::bytes_for(1, bytes).unwrap();
-        // SAFETY: the memory is leaked.
-        let heap = unsafe { Placed::new(memory(heap), heap, 1) }.unwrap();
+        let heap = placed(1, bytes);
         let (mut seen, mut end) = (0, 0);
         let look = |at: NonNull<u8>, bytes: usize| {
             assert_eq!((at.addr().get() % page, bytes % page), (0, 0));

@@ -7,7 +7,7 @@ pub mod subjects;
 use std::alloc::{GlobalAlloc, Layout};
 use std::ptr::NonNull;
 
-use nbbs_heap::{Cpu, Heap};
+use nbbs_heap::{Cpu, Heap, Placed};
 
 /// Memory that blocks come from.
 pub trait Memory: Copy {
@@ -92,6 +92,16 @@ unsafe impl Send for Block {}
 pub fn memory(bytes: usize) -> NonNull<u8> {
     NonNull::from(Box::leak(vec![0xa5_u8; bytes].into_boxed_slice())).cast()
 }
+
+/// Returns a heap in such memory, with so many caches, that hands out so many bytes.
+pub fn placed(caches: usize, bytes: usize) -> &'static Placed {
+    let all = Placed::bytes_for(caches, bytes).unwrap();
+    // SAFETY: the memory is leaked.
+    unsafe { Placed::new(memory(all), all, caches) }.unwrap()
+}
+
+/// Whether a slot is known to be in use when it is freed.
+pub const WATCHED: bool = cfg!(any(feature = "poison", feature = "asan", feature = "valgrind"));
 
 pub fn layout(size: usize, align: usize) -> Layout {
     Layout::from_size_align(size, align).unwrap()

@@ -11,8 +11,7 @@
 //! allocated that order yet.
 
 use super::{Blocks, level_and_log2};
-use crate::lane::NOWHERE;
-use crate::lane::Path;
+use crate::lane::{NOWHERE, Path};
 use crate::sync::Word;
 use crate::word;
 
@@ -34,8 +33,8 @@ impl<W: Word> Blocks<'_, W> {
         }
     }
 
-    /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor. A lane that begins
-    /// nowhere searches.
+    /// Allocates a spare, or, if the lane knows none that is still one, beside the word at the cursor. A lane that
+    /// begins nowhere searches.
     #[inline(never)]
     pub(super) fn alloc_spare<const LEAF: bool>(self, cursor: u64, order: u32) -> Option<u64> {
         if cursor == NOWHERE {
