@@ -100,6 +100,19 @@ fn heaps_are_contenders_like_others() {
 }
 
 #[test]
+fn heaps_at_one_time_are_not_the_same() {
+    for contender in HEAPS {
+        contender.with_heap(BYTES, |one| {
+            contender.with_heap(BYTES, |other| {
+                let Some((one, other)) = one.region().zip(other.region()) else { return };
+                let apart = one.end <= other.start || other.end <= one.start;
+                assert!(apart, "{}: {one:x?} and {other:x?}", contender.name);
+            });
+        });
+    }
+}
+
+#[test]
 fn the_least_heap_has_room_for_a_block() {
     for heap in HEAPS {
         let refused = heap.with_heap(heap.min_units, |heap| {
@@ -234,7 +247,7 @@ fn what_is_wrong_is_found() {
     assert!(matches!(found(Fault::Scribbles), Err(Violation::ContentsChanged { .. })));
     assert!(matches!(found(Fault::Outside), Err(Violation::BytesOutside { .. })));
     assert!(matches!(found(Fault::Leaks), Err(Violation::BytesLost { .. })));
-    let kept = HEAPS[0].with_heap(BYTES, |heap| {
+    let kept = find("chunk").unwrap().with_heap(BYTES, |heap| {
         let checked = CheckedHeap::new(heap);
         checked.alloc(Layout::new::<u64>());
         checked.finish()

@@ -20,14 +20,17 @@ pub(crate) struct Own {
 }
 
 impl Own {
-    /// Returns a heap of `bytes` bytes: the same one each time, as a heap exists for ever. It has been emptied since
-    /// its last use.
-    pub fn new(bytes: u64) -> Self {
-        static HEAPS: Mutex<BTreeMap<u64, Own>> = Mutex::new(BTreeMap::new());
-        let mut heaps = HEAPS.lock().expect("no panic while a heap is made");
-        let own = *heaps.entry(bytes).or_insert_with(|| made(bytes));
+    /// Lends a heap of `bytes` bytes to `visit`, alone. As a heap exists for ever, it is one that was lent before, and
+    /// has been emptied since, if there is one that nobody has.
+    pub fn lend<R>(bytes: u64, visit: impl FnOnce(&Self) -> R) -> R {
+        static IDLE: Mutex<BTreeMap<u64, Vec<Own>>> = Mutex::new(BTreeMap::new());
+        let idle = || IDLE.lock().expect("no panic while the heaps are looked up");
+        let lent = idle().get_mut(&bytes).and_then(Vec::pop);
+        let own = lent.unwrap_or_else(|| made(bytes));
         own.heap.trim();
-        own
+        let result = visit(&own);
+        idle().entry(bytes).or_default().push(own);
+        result
     }
 }
 

@@ -44,7 +44,7 @@ pub static HEAPS: &[Contender] = &[
         ..locked(
             "nbbs-heap",
             "this project's heap: slabs of bits over the buddy allocator; PRIVATE CACHES",
-            |bytes, visit| visit(&Own::new(bytes)),
+            |bytes, visit| Own::lend(bytes, |own| visit(own)),
         )
     },
     locked(
