@@ -71,7 +71,8 @@ pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
     cpu: PhantomData<fn(C) -> C>,
 }
 
-// SAFETY: the bytes are reached through a `Region`, whose bookkeeping is atomic, and through what it hands out.
+// SAFETY: regions and caches are `Sync` by themselves. The bytes are reached only through a `Region`, whose bookkeeping
+// is atomic, and by the holders of what it handed out.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> Sync for Heap<BYTES, CPUS, C> {}
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
@@ -386,12 +387,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
 }
 
 // SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
-// It neither unwinds, as `aborting` sees to, nor calls itself, as `Cpu` demands. A heap that implements this
-// is used where it stays: as a static.
+// It neither unwinds, as `aborting` sees to, nor calls itself, as `Cpu` demands.
+/// The heap must be a static, or leaked: a thread's cache refers to it as long as the thread runs. Who calls these
+/// methods promises so, as the trait cannot.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        // SAFETY: as for the type: it is a static, or leaked.
+        // SAFETY: it is a static, or leaked, as the caller promises.
         let heap = unsafe { &*core::ptr::from_ref(self) };
         heap.alloc(layout).map_or(null_mut(), NonNull::as_ptr)
     }

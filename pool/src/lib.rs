@@ -82,7 +82,7 @@ pub use marked::Slots;
 pub use pool::{Pointers, Pool, SinglePool};
 #[cfg(feature = "nbbs")]
 pub use source::Pages;
-pub use source::{ChunkSource, Global, Heap, Region};
+pub use source::{ChunkSource, FromHeap, Global, Region};
 
 /// Runs the README's examples as doctests.
 #[cfg(doctest)]

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use nbbs::{Buddy, Metadata, metadata_words};
-use nbbs_pool::{ChunkSource, Config, Global, Heap, Pages, Pool, Region};
+use nbbs_pool::{ChunkSource, Config, FromHeap, Global, Pages, Pool, Region};
 
 /// Takes and gives blocks of many layouts at random, each filled with a byte of its own. Returns how often there was
 /// no memory.
@@ -114,8 +114,8 @@ fn fewest(layout: Layout, begin: usize, unit: usize) -> usize {
 fn heaps() {
     for seed in 0..3 {
         assert_eq!(use_it(&Global, seed, |_| ()), 0);
-        assert_eq!(use_it(&Heap(&System), seed, |_| ()), 0);
-        assert_eq!(use_it(&&Heap(&System).clone(), seed, |_| ()), 0);
+        assert_eq!(use_it(&FromHeap(&System), seed, |_| ()), 0);
+        assert_eq!(use_it(&&FromHeap(&System).clone(), seed, |_| ()), 0);
     }
 }
 
@@ -157,7 +157,7 @@ fn pools() {
     }
     static MEMORY: Region<8192> = Region::new();
     check(Global);
-    check(Heap(&System));
+    check(FromHeap(&System));
     check(&MEMORY);
 }
 

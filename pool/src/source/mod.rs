@@ -15,7 +15,7 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 
 pub use global::Global;
-pub use heap::Heap;
+pub use heap::FromHeap;
 #[cfg(feature = "nbbs")]
 pub use pages::Pages;
 pub use region::Region;
