@@ -27,6 +27,33 @@ RUSTDOCFLAGS="-D warnings" cargo doc --package nbbs-adapters --all-features --no
 dependencies=$(cargo tree --package nbbs --edges normal --prefix none | tail -n +2)
 [ -z "$dependencies" ] || { echo "nbbs must depend on nothing, but depends on $dependencies"; exit 1; }
 
+# layers CRATE GROUP...: no module of the crate names one of a later group. The groups are its layers, from below.
+layers() {
+    local crate=$1 group file module named rank=0 wrong=0
+    local -A ranks=()
+    shift
+    for group; do
+        rank=$((rank + 1))
+        for module in $group; do ranks[$module]=$rank; done
+    done
+    while IFS=: read -r file named; do
+        module=${file#"$crate"/src/} module=${module%%/*} module=${module%.rs}
+        [ "$module" = lib ] || [ "${ranks[$named]:?no layer}" -le "${ranks[$module]:?no layer}" ] ||
+            { echo "$file names crate::$named, which is a layer above" && wrong=1; }
+    done < <(find "$crate/src" -name '*.rs' -not -path '*/tests*' -not -path '*/checks/*' -not -path '*/races*' -exec awk '
+        FNR == 1 { tests = 0 }
+        /#\[cfg\(.*test/ { tests = 1 }
+        !tests && !/^ *\/\// {
+            while (match($0, /crate::[a-z_]+::/)) {
+                print FILENAME ":" substr($0, RSTART + 7, RLENGTH - 9)
+                $0 = substr($0, RSTART + RLENGTH)
+            }
+        }' {} +)
+    return $wrong
+}
+layers nbbs "word layout sync copy error request" tree lane block run "look mend" api "cache metadata zones"
+layers heap "class error unwind watch words" slabs region cache look operations "api small"
+
 # Each published crate builds from the contents of its package, beside the packages of the others, and has the licences.
 # This is not cargo's own verification, which may take the others from its cache, as they were when they last had this
 # version.

@@ -57,59 +57,42 @@
 //!   ([`Heap::refused`]), and may be handed out until then, as may a slot that was freed twice. [`Heap::free`] has the
 //!   list. The features `poison`, `asan` and `valgrind` look at once, but not into the caches of others. A second free
 //!   of memory that has been allocated again since cannot be told from a correct one.
+//!
+//! # Layers
+//!
+//! ```text
+//! api         Heap, Placed, Overlap: what users call
+//! look        statistics, the audit, what is in use
+//! operations  what allocates, frees and resizes, with any cache
+//! cache       slots and runs of one thread or CPU, and whose turn it is to use them
+//! region      a region of memory, runs of its units, and all regions of a heap
+//! slabs       the protocol: which slots are free, and which slabs have some
+//! small       the small form: runs of fine units, beside all of these
+//! class       sizes of slots: pure arithmetic      words   atomics, or a checker's stand-in
+//! error       what can be refused, and why         unwind  panics of what a heap calls end the process
+//! watch       patterns and hooks that find uses of free memory
+//! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
 // From Rust 1.100 on a part of it is stable.
 #![cfg_attr(feature = "nightly", allow(stable_features), feature(allocator_api))]
 
-#[cfg(any(feature = "allocator-api2", feature = "nightly"))]
-mod allocator;
-mod aside;
-mod audit;
-mod bin;
+mod api;
 mod cache;
+#[cfg(test)]
+mod checks;
 mod class;
-#[cfg(feature = "std")]
-mod ends;
 mod error;
-mod fresh;
-mod heap;
-#[cfg(test)]
-mod hits;
-mod kept_runs;
-#[cfg(all(test, not(miri)))]
-mod loads;
 mod look;
-mod lot;
-mod overlap;
-mod pages;
-mod placed;
-mod profile;
+mod operations;
 mod region;
-mod regions;
-mod runs;
-#[cfg(all(test, not(miri), target_pointer_width = "64"))]
-mod schedules;
-#[cfg(test)]
-mod second_frees;
-mod shared_cache;
 mod slabs;
 mod small;
-mod stats;
-mod steps;
-#[cfg(feature = "std")]
-mod threads;
-mod turn;
 mod unwind;
-mod waiting;
 mod watch;
 mod words;
 
-pub use audit::AuditError;
+pub use api::{Cpu, Heap, On, Overlap, Placed};
 pub use error::{AddError, FreeError, PageError};
-pub use heap::Heap;
-pub use overlap::{Cpu, Overlap};
-pub use placed::{On, Placed};
-pub use profile::{LiveBlock, Profile};
+pub use look::{AuditError, ClassStats, LiveBlock, Profile, Stats};
 pub use small::{PlacedSmall, Small, SmallStats};
-pub use stats::{ClassStats, Stats};

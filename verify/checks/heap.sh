@@ -32,7 +32,7 @@ by_itself() {
     local names races others files report
     names=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
     mapfile -t races < <(grep '::races::' <<<"$names" | share)
-    mapfile -t others < <(grep -vE '::races::|^schedules::' <<<"$names" | share)
+    mapfile -t others < <(grep -vE '::races::|^checks::schedules::' <<<"$names" | share)
     mapfile -t files < <(basename -s .rs heap/tests/*.rs | grep -vxE 'collections|hardened|nightly|watch' | share)
     report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${races[@]}" "${others[@]}" 2>&1 &&
         cargo test "${package[@]}" "${files[@]/#/--test=}" -- --skip threads_with_caches --skip cpus_that_share 2>&1) || ours=FOUND

@@ -13,8 +13,8 @@ use super::look::SmallStats;
 use super::row::Row;
 use crate::class::is_aligned;
 use crate::error::AddError;
-use crate::profile::LiveBlock;
-use crate::steps::relocate;
+use crate::look::LiveBlock;
+use crate::operations::relocate;
 use crate::words::AtomicUsize;
 
 /// The alignment of the heap.

@@ -4,14 +4,10 @@ mod on;
 
 use core::ptr::NonNull;
 
-use crate::audit::AuditError;
-use crate::cache::Cache;
+use crate::cache::{Cache, SharedCache};
 use crate::error::AddError;
-use crate::profile::{LiveBlock, Profile};
-use crate::region::{Region, bytes_for};
-use crate::regions::{Memory, Regions};
-use crate::shared_cache::SharedCache;
-use crate::stats::Stats;
+use crate::look::{AuditError, LiveBlock, Profile, Stats};
+use crate::region::{Memory, Region, Regions, bytes_for};
 pub use on::On;
 
 /// A heap at the front of memory that is given at run time, with a number of caches, which callers name.

@@ -3,9 +3,8 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::class::{Class, SMALL_CLASSES};
-use crate::lot::Lot;
-use crate::region::Region;
-use crate::regions::Memory;
+use crate::region::{Memory, Region};
+use crate::slabs::Lot;
 
 /// Of how many slabs slots of a class are set aside.
 const SLABS: usize = 8;

@@ -2,13 +2,10 @@
 
 use core::ptr::NonNull;
 
-use crate::audit::AuditError;
+use crate::api::{Cpu, Heap};
 use crate::error::PageError;
-use crate::heap::Heap;
-use crate::overlap::Cpu;
-use crate::profile::{LiveBlock, Profile};
-use crate::stats::Stats;
-use crate::steps::Steps;
+use crate::look::{AuditError, LiveBlock, Profile, Stats};
+use crate::operations::Operations;
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns the memory of slabs of which no slot is in use, so that it can serve other sizes. Returns how many bytes
@@ -39,10 +36,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert_eq!(HEAP.stats().free, HEAP.stats().bytes);
     /// ```
     pub fn trim(&'static self) -> usize {
-        let bytes = Steps::trim(self);
+        let bytes = Operations::trim(self);
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
         {
-            use crate::pages::system;
+            use crate::region::pages::system;
             // SAFETY: the pages are free, and nobody else can allocate them now.
             let discard = |at, bytes| unsafe { system::discard(at, bytes) };
             // The system's pages are a power of two, and no larger than 64 KiB.
@@ -178,7 +175,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert_eq!(HEAP.audit(), Ok(()));
     /// ```
     pub fn audit(&'static self) -> Result<(), AuditError> {
-        Steps::audit(self)
+        Operations::audit(self)
     }
 
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the

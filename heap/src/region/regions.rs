@@ -7,8 +7,7 @@ use core::sync::atomic::Ordering;
 
 use crate::class::{CLASSES, Class};
 use crate::error::{AddError, PageError};
-use crate::pages::MOST_PAGE;
-use crate::region::{LEAST_BYTES, Region};
+use crate::region::{LEAST_BYTES, MOST_PAGE, Region};
 use crate::words::{HeapCount, HeapState};
 
 /// The most regions that a heap can have, its own memory included.

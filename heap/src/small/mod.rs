@@ -23,7 +23,7 @@ use core::cell::UnsafeCell;
 use core::fmt;
 use core::ptr::NonNull;
 
-use crate::profile::LiveBlock;
+use crate::look::LiveBlock;
 pub use look::SmallStats;
 pub use placed::PlacedSmall;
 

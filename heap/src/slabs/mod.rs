@@ -23,6 +23,10 @@
 //! has recorded that, others take slots of the slab, but its memory is withheld until another slab of the class is
 //! recorded as whole.
 
+mod lot;
+
+pub use lot::Lot;
+
 use nbbs::sync::{Ordering, Word};
 
 use crate::class::{CLASSES, Class, MOST_ORDER};

@@ -6,8 +6,7 @@ use core::ptr::NonNull;
 
 use crate::cache::Cache;
 use crate::class::{Class, PAGE, SMALL_CLASSES, UNIT};
-use crate::region::{Region, bookkeeping};
-use crate::regions::{Memory, Regions};
+use crate::region::{Memory, Region, Regions, bookkeeping};
 use crate::slabs::AT_ONCE;
 use crate::words::counted;
 

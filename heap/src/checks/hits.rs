@@ -4,9 +4,9 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::kept_runs::KeptRuns;
+use crate::cache::KeptRuns;
+use crate::operations::Operations;
 use crate::region::Region;
-use crate::steps::Steps;
 use crate::words::counted;
 use crate::{Cpu, Heap, Overlap, Placed};
 

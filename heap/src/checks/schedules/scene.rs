@@ -10,11 +10,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use testkit::{Addresses, Oracle, Violation, check_whole};
 
 use super::race::{Op, Race};
+use crate::api::{On, Placed};
 use crate::class::{Class, GRAIN, UNIT};
-use crate::placed::{On, Placed};
-use crate::region::{Region, bytes_for};
-use crate::regions::Memory;
-use crate::steps::Steps;
+use crate::operations::Operations;
+use crate::region::{Memory, Region, bytes_for};
 
 /// A block that whoever takes it off the array frees.
 #[derive(Debug)]
@@ -107,7 +106,7 @@ impl Scene {
     }
 
     fn memory(&self) -> Memory<'_> {
-        Steps::memory(self.heap.on(0))
+        Operations::memory(self.heap.on(0))
     }
 
     fn blocks(&self) -> MutexGuard<'_, Vec<Block>> {
@@ -155,8 +154,8 @@ impl Scene {
                 Ok(())
             }
             Op::Drain => {
-                let memory = Steps::memory(on);
-                _ = Steps::with_cache(on, |cache, lane| cache.drain(&memory, lane));
+                let memory = Operations::memory(on);
+                _ = Operations::with_cache(on, |cache, lane| cache.drain(&memory, lane));
                 Ok(())
             }
             Op::Discard => {

@@ -40,7 +40,7 @@ mod imp {
         KEY.delete();
     }
 
-    /// Arranges that [`give_back`](crate::threads::give_back) is called when the calling thread ends. Returns whether
+    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns whether
     /// it will be.
     pub fn announce() -> bool {
         KEY.get().is_some_and(|key| KEY.set(key))
@@ -103,7 +103,7 @@ mod imp {
     }
 
     unsafe extern "C" fn at_end(_: *mut c_void) {
-        crate::threads::give_back();
+        crate::cache::threads::give_back();
     }
 
     #[cfg(test)]
@@ -152,11 +152,11 @@ mod imp {
 
     impl Drop for End {
         fn drop(&mut self) {
-            crate::threads::give_back();
+            crate::cache::threads::give_back();
         }
     }
 
-    /// Arranges that [`give_back`](crate::threads::give_back) is called when the calling thread ends. Returns whether
+    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns whether
     /// it will be.
     pub fn announce() -> bool {
         END.try_with(|_| ()).is_ok()

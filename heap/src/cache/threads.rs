@@ -4,10 +4,8 @@ use core::cell::{Cell, UnsafeCell};
 use core::ptr::{eq, null};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use crate::cache::Cache;
-use crate::ends;
-use crate::regions::{Memory, Regions};
-use crate::turn::Turn;
+use crate::cache::{Cache, Turn, ends};
+use crate::region::{Memory, Regions};
 
 /// A thread's cache, for the first heap that the thread uses.
 struct Local {

@@ -2,8 +2,7 @@
 
 use core::cell::UnsafeCell;
 
-use crate::cache::Cache;
-use crate::turn::Turn;
+use crate::cache::{Cache, Turn};
 
 /// A cache for one caller at a time. A caller that finds it in use bypasses it, and waits for nothing.
 #[derive(Debug)]

@@ -4,8 +4,8 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use crate::api::{On, Placed};
 use crate::class::UNIT;
-use crate::placed::{On, Placed};
 use crate::words::interrupted;
 
 const SLOT: Layout = Layout::new::<[u64; 16]>();

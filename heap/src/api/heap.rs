@@ -6,12 +6,11 @@ use core::fmt;
 use core::marker::PhantomData;
 use core::ptr::{NonNull, null_mut};
 
-use crate::cache::Cache;
+use crate::api::Cpu;
+use crate::cache::{Cache, SharedCache};
 use crate::error::{AddError, FreeError};
-use crate::overlap::Cpu;
-use crate::regions::{Memory, Regions};
-use crate::shared_cache::SharedCache;
-use crate::steps::Steps;
+use crate::operations::Operations;
+use crate::region::{Memory, Regions};
 use crate::unwind::aborting;
 
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
@@ -37,7 +36,7 @@ use crate::unwind::aborting;
 ///   half done. A cache that was refused a slot trims once more before it takes one of that size or a larger one from
 ///   anything but a slab that has free slots.
 ///
-/// `heap/src/loads.rs` counts them.
+/// `heap/src/checks/loads.rs` counts them.
 ///
 /// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these
 /// interrupt, with one exception: in a Rust library that is loaded by `dlopen`, a thread's first use of the heap takes
@@ -142,7 +141,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     #[must_use]
     #[inline]
     pub fn alloc(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        Steps::alloc(self, layout)
+        Operations::alloc(self, layout)
     }
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
@@ -163,7 +162,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ```
     #[must_use]
     pub fn alloc_zeroed(&'static self, layout: Layout) -> Option<NonNull<u8>> {
-        Steps::alloc_zeroed(self, layout)
+        Operations::alloc_zeroed(self, layout)
     }
 
     /// Frees memory. The cache keeps up to 32 slots of a class, and of slots of up to 1 KiB also those of eight slabs
@@ -204,7 +203,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     #[inline]
     pub unsafe fn free(&'static self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
-        unsafe { Steps::free(self, at, layout) };
+        unsafe { Operations::free(self, at, layout) };
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
@@ -236,7 +235,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Steps::free_at(self, at) }
+        unsafe { Operations::free_at(self, at) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
@@ -293,7 +292,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { Steps::resize(self, at, layout, size) }
+        unsafe { Operations::resize(self, at, layout, size) }
     }
 
     /// Adds memory, which the heap keeps.
@@ -326,7 +325,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 }
 
-impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
     for &'static Heap<BYTES, CPUS, C>
 {
     #[inline]
@@ -349,7 +348,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
             return self.caches.get(cpu).and_then(|cache| unsafe { cache.with_nested(visit) });
         }
         #[cfg(feature = "std")]
-        return crate::threads::with(&self.regions, visit);
+        return crate::cache::threads::with(&self.regions, visit);
         // Where operations nest, the first cache is for those that get its number.
         #[cfg(not(feature = "std"))]
         return if C::OVERLAP.is_nested() {
@@ -362,13 +361,13 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Steps<'static>
     #[cfg(feature = "std")]
     fn claim_cache(self) {
         if aborting(C::number).is_none() {
-            crate::threads::claim(&self.regions, self.memory());
+            crate::cache::threads::claim(&self.regions, self.memory());
         }
     }
 
     fn lane(self) -> usize {
         #[cfg(feature = "std")]
-        return aborting(C::number).unwrap_or_else(crate::threads::lane);
+        return aborting(C::number).unwrap_or_else(crate::cache::threads::lane);
         #[cfg(not(feature = "std"))]
         return aborting(C::number).unwrap_or(0);
     }

@@ -1,17 +1,36 @@
 //! The cache of a thread or CPU: slots of every class, taken and given back in batches, and a few larger runs.
+//!
+//! ```text
+//! bin        the slots of one class                  turn     which operation may use a cache
+//! aside      what bins have no more room for         shared   caches of CPUs, or for any caller
+//! kept_runs  runs                                    threads  a cache for each thread
+//! waiting    slots that wait, with `quarantine`      ends     notification of a thread's end
+//! ```
+
+mod aside;
+mod bin;
+#[cfg(feature = "std")]
+mod ends;
+mod kept_runs;
+mod shared;
+#[cfg(feature = "std")]
+pub mod threads;
+mod turn;
+mod waiting;
+
+pub use kept_runs::KeptRuns;
+pub use shared::SharedCache;
+pub use turn::Turn;
 
 use core::ptr::NonNull;
 
-use crate::aside::AllAside;
-use crate::bin::Bin;
 use crate::class::{CLASSES, Class, UNIT};
-use crate::kept_runs::KeptRuns;
-use crate::lot::Lot;
-use crate::region::Region;
-use crate::regions::Memory;
-use crate::runs::Runs;
-use crate::waiting::{self, Waiting};
+use crate::region::{Memory, Region, Runs};
+use crate::slabs::Lot;
 use crate::watch;
+use aside::AllAside;
+use bin::Bin;
+use waiting::Waiting;
 
 /// A cache of slots of all classes, and of runs, for one thread at a time.
 ///

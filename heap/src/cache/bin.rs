@@ -2,12 +2,10 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::aside::AllAside;
+use crate::cache::aside::AllAside;
 use crate::class::{Class, MOST_KEPT};
-use crate::lot::Lot;
-use crate::region::Region;
-use crate::regions::Memory;
-use crate::slabs::AT_ONCE;
+use crate::region::{Memory, Region};
+use crate::slabs::{AT_ONCE, Lot};
 use crate::watch;
 
 /// Slots of one class.

@@ -2,7 +2,9 @@
 
 use core::ptr::{NonNull, null_mut};
 
-use crate::{lot::Lot, waiting, watch};
+use super::waiting;
+use crate::slabs::Lot;
+use crate::watch;
 
 /// The most runs that a cache keeps.
 const MOST: usize = 8;

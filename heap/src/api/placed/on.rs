@@ -6,8 +6,8 @@ use core::ptr::NonNull;
 use super::Placed;
 use crate::cache::Cache;
 use crate::error::{FreeError, PageError};
-use crate::regions::Memory;
-use crate::steps::Steps;
+use crate::operations::Operations;
+use crate::region::Memory;
 
 /// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
 /// read-modify-write for the cache, unless it is from [`Placed::on_nested`].
@@ -24,7 +24,7 @@ pub struct On<'h> {
     pub(super) is_nested: bool,
 }
 
-impl<'h> Steps<'h> for On<'h> {
+impl<'h> Operations<'h> for On<'h> {
     #[inline]
     fn memory(self) -> Memory<'h> {
         self.heap.memory()
@@ -57,7 +57,7 @@ impl On<'_> {
     #[must_use]
     #[inline]
     pub fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
-        Steps::alloc(self, layout)
+        Operations::alloc(self, layout)
     }
 
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
@@ -70,7 +70,7 @@ impl On<'_> {
     /// ```
     #[must_use]
     pub fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
-        Steps::alloc_zeroed(self, layout)
+        Operations::alloc_zeroed(self, layout)
     }
 
     /// Frees memory. A free that is found to be wrong changes nothing, and is counted, but the cache may hand out first
@@ -89,7 +89,7 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
         // SAFETY: as the caller promises.
-        unsafe { Steps::free(self, at, layout) };
+        unsafe { Operations::free(self, at, layout) };
     }
 
     /// Makes memory larger or smaller, and moves its contents if necessary, as
@@ -113,7 +113,7 @@ impl On<'_> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { Steps::resize(self, at, layout, size) }
+        unsafe { Operations::resize(self, at, layout, size) }
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
@@ -133,7 +133,7 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Steps::free_at(self, at) }
+        unsafe { Operations::free_at(self, at) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address.
@@ -171,7 +171,7 @@ impl On<'_> {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Steps::resize_at(self, at, size) }
+        unsafe { Operations::resize_at(self, at, size) }
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
@@ -184,7 +184,7 @@ impl On<'_> {
     /// assert_eq!(on.trim(), 0); // there are no slabs yet
     /// ```
     pub fn trim(self) -> usize {
-        Steps::trim(self)
+        Operations::trim(self)
     }
 
     /// Calls `discard` for whole pages of free memory, which it may take back, as

@@ -3,6 +3,20 @@
 //! ```text
 //! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | a bit per stretch | units
 //! ```
+//!
+//! ```text
+//! regions  all regions of a heap       fresh   which memory is known to be zero
+//! runs     runs of units               pages   memory that goes back to the system, page by page
+//! ```
+
+mod fresh;
+pub mod pages;
+mod regions;
+mod runs;
+
+pub use pages::MOST_PAGE;
+pub use regions::{Memory, Regions};
+pub use runs::Runs;
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -13,10 +27,9 @@ use nbbs::{Buddy, metadata_words};
 
 use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
-use crate::fresh::{Fresh, STRETCH_LOG2, fresh_words};
-use crate::runs::Runs;
 use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
+use fresh::{Fresh, STRETCH_LOG2, fresh_words};
 
 /// The most units of a region: a number of units takes half a word.
 const MOST_UNITS: u64 = u32::MAX as u64 - 1;

@@ -1,8 +1,7 @@
 //! What a heap's memory is used for.
 
 use crate::class::{CLASSES, Class, UNIT};
-use crate::region::Region;
-use crate::regions::Memory;
+use crate::region::{Memory, Region};
 
 use nbbs::Piece;
 
@@ -117,13 +116,13 @@ impl Stats {
 mod tests {
     use crate::Heap;
     use crate::class::UNIT;
-    use crate::steps::Steps;
+    use crate::operations::Operations;
 
     /// A reservation is what others see of a run that is being allocated or freed.
     #[test]
     fn runs_that_change_are_runs() {
         static HEAP: Heap<{ 1 << 20 }> = Heap::new();
-        let reserve = || Steps::memory(&HEAP).find(|region| region.buddy().reserve(3..8).ok());
+        let reserve = || Operations::memory(&HEAP).find(|region| region.buddy().reserve(3..8).ok());
         assert!(reserve().is_some());
         let stats = HEAP.stats();
         assert_eq!(stats.runs, 5 * UNIT);

@@ -3,18 +3,15 @@
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
-use crate::audit::AuditError;
-use crate::cache::Cache;
+use crate::cache::{Cache, KeptRuns};
 use crate::class::{Class, GRAIN, LARGEST, UNIT, is_aligned};
 use crate::error::FreeError;
-use crate::kept_runs::KeptRuns;
-use crate::region::{Held, Region};
-use crate::regions::Memory;
-use crate::runs::Runs;
+use crate::look::AuditError;
+use crate::region::{Held, Memory, Region, Runs};
 use crate::watch;
 
 /// A heap, as one caller sees it.
-pub trait Steps<'h>: Copy {
+pub trait Operations<'h>: Copy {
     /// Returns all its memory.
     fn memory(self) -> Memory<'h>;
 

@@ -6,8 +6,7 @@ use core::ptr::NonNull;
 use nbbs::Piece;
 
 use crate::class::{CLASSES, Class, UNIT};
-use crate::region::Region;
-use crate::regions::Memory;
+use crate::region::{Memory, Region};
 
 /// A block that is in use, or a slot or run that a cache keeps, as [`Heap::walk`](crate::Heap::walk) reports it;
 /// or a block of a [`Small`](crate::Small) heap.

@@ -5,8 +5,7 @@ use core::ptr::NonNull;
 
 use crate::cache::{Cache, Kept};
 use crate::class::{CLASSES, Class};
-use crate::region::{Held, Region};
-use crate::regions::Memory;
+use crate::region::{Held, Memory, Region};
 
 /// What an audit found broken.
 ///
