@@ -51,7 +51,7 @@ fn where_a_table_is_mapped() {
 }
 
 #[test]
-#[should_panic(expected = "no page table: no 1 units that fit the request are free")]
+#[should_panic(expected = "no page table: no unit that fits the request is free")]
 fn no_frame_for_a_table() {
     let memory = mapped(region(2, BASE));
     memory.alloc_zeroed(2).unwrap();

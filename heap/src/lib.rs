@@ -27,8 +27,8 @@
 //! # When a refusal comes too early
 //! Memory may be refused although it is free:
 //!
-//! - Other caches give back what they keep only when they next take or give back slots, or are given a run. So does the
-//!   caller's own if it is a handler that has interrupted the use of that.
+//! - Other caches give back what they keep only when they next take or give back slots, or are given a run. Nor can
+//!   a handler that has interrupted the use of its own cache empty that.
 //! - A caller that takes slots, gives some back or trims has up to four slabs in hand at a time, and if a handler
 //!   interrupts it, the handler's calls have as many. Until each has finished with its own, others miss them.
 //! - A thread that stops when it has freed the last slot of a slab, but has not said so yet, withholds the slab's

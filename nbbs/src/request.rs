@@ -14,7 +14,7 @@ use core::ops::Range;
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-#[must_use = "a request does nothing until it is made"]
+#[must_use = "a request does nothing until it is passed to `Lane::request`"]
 pub struct Request {
     pub(crate) units: u64,
     pub(crate) order: u32,
@@ -67,10 +67,9 @@ impl Request {
         Self { order, ..self }
     }
 
-    /// Counts alignment from `units` units in front of the arena: the first unit plus `units` becomes a multiple of
-    /// what [`aligned`](Self::aligned) says. For arenas whose unit 0 stands for an address that is less aligned.
-    /// An order above the arena's largest, up to 63, is refused unless an offset is given, be it 0: only then is it known
-    /// which unit, if any, is so aligned.
+    /// Says that unit 0 of the arena is number `units` of something larger, by which alignment is counted: the first unit
+    /// plus `units` becomes a multiple of what [`aligned`](Self::aligned) says. Only with an offset, which may be 0, can
+    /// the order of the alignment be above the arena's largest, up to 63.
     ///
     /// ```
     /// # use nbbs::Request;

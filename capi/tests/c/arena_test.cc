@@ -37,9 +37,9 @@ TEST(Arena, RefusesWhatCannotBeOne) {
                        [&](nbbs_error *e) { return make(nullptr, metadata, sizeof metadata, 32, e); });
         expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
                        [&](nbbs_error *e) { return make(&arena, nullptr, sizeof metadata, 32, e); });
-        expect_refusal(NBBS_CODE_UNITS, "an arena of 0 units: it takes 1 to 1099511627776",
+        expect_refusal(NBBS_CODE_UNITS, "an arena cannot have 0 units: it has 1 to 1099511627776",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, 0, e); });
-        expect_refusal(NBBS_CODE_UNITS, "an arena of 18446744073709551615 units: it takes 1 to 1099511627776",
+        expect_refusal(NBBS_CODE_UNITS, "an arena cannot have 18446744073709551615 units: it has 1 to 1099511627776",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, UINT64_MAX, e); });
         expect_refusal(NBBS_CODE_TOO_SHORT,
                        "memory of 1024 bytes: " + std::to_string(nbbs_metadata_bytes(1 << 20)) + " are needed",
@@ -237,13 +237,13 @@ TEST(Arena, ShrinksGrowsAndSplits) {
                    [&](nbbs_error *e) { return nbbs_grow(arena, run, 1000, e); });
     expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 8",
                    [&](nbbs_error *e) { return nbbs_split(arena, run, UINT32_MAX, e); });
-    const std::string has = "the run at unit " + std::to_string(run) + " has 20 units: ";
+    const std::string has = "the run at unit " + std::to_string(run) + " has 20 units, so ";
     uint64_t rest = 0;
-    expect_refusal(NBBS_CODE_LENGTH, has + "21 do not fit it",
+    expect_refusal(NBBS_CODE_LENGTH, has + "21 is not possible",
                    [&](nbbs_error *e) { return nbbs_shrink(arena, run, 21, e); });
-    expect_refusal(NBBS_CODE_LENGTH, has + "19 do not fit it",
+    expect_refusal(NBBS_CODE_LENGTH, has + "19 is not possible",
                    [&](nbbs_error *e) { return nbbs_grow(arena, run, 19, e); });
-    expect_refusal(NBBS_CODE_LENGTH, has + "20 do not fit it",
+    expect_refusal(NBBS_CODE_LENGTH, has + "20 is not possible",
                    [&](nbbs_error *e) { return nbbs_split_off(arena, run, 20, &rest, e); });
     EXPECT_EQ(nbbs_split_off(arena, run, 8, &rest, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(rest, run + 8);

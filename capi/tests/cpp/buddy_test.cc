@@ -163,7 +163,7 @@ TEST(Buddy, MayBeMadeLaterAndAnew) {
     EXPECT_EQ(global.try_create(memory.region(8192)).error().message(), "memory of 4096 bytes: 8192 are needed");
     expect_throw<nbbs::error>(NBBS_CODE_UNITS, [] { nbbs::buddy none(std::uint64_t{0}); });
     const auto too_many = global.try_create((std::uint64_t{1} << 40) + 1);
-    EXPECT_EQ(too_many.error().message(), "an arena of 1099511627777 units: it takes 1 to 1099511627776");
+    EXPECT_EQ(too_many.error().message(), "an arena cannot have 1099511627777 units: it has 1 to 1099511627776");
 }
 
 TEST(Buddy, SaysWhatMemoryThereWasNot) {

@@ -9,10 +9,10 @@ use crate::watch;
 /// The most runs that a cache keeps.
 const MOST: usize = 8;
 
-/// When so many more runs were kept in vain than were of use, only one of as many is kept.
+/// From this count of runs that were given back unused on, only one of as many runs is kept.
 const IN_VAIN: usize = 16;
 
-/// A run that is handed out again makes up for so many that were kept in vain.
+/// A kept run that is handed out again takes this many from that count.
 const WORTH: usize = 4;
 
 /// Runs, the one that was freed last at the end. If it is all zero, there are none.
@@ -23,7 +23,8 @@ pub struct KeptRuns {
     len: usize,
     /// The units of all of them.
     units: u64,
-    /// How many runs were kept in vain, less those that others make up for, and how many were not kept since then.
+    /// How many kept runs were given back unused, less [`WORTH`] for each that was handed out again; from [`IN_VAIN`] on
+    /// also those that were not kept.
     in_vain: usize,
 }
 

@@ -90,8 +90,8 @@ impl Cache {
         }
     }
 
-    /// Makes the slot wait, unless it was the last to begin that, if there is room, or if room can be made by keeping
-    /// the slot that has waited longest.
+    /// Makes the slot wait. Returns `false` if it is the newest that waits, or if there is no room and none can be made
+    /// by moving the slot that has waited longest to its bin.
     fn push_waiting(&mut self, class: Class, at: NonNull<u8>) -> bool {
         if self.waiting.is_newest(at) {
             return false;
@@ -110,8 +110,8 @@ impl Cache {
         has_room
     }
 
-    /// Returns whether it keeps that slot of this class, as far as the newest slot and the slab tell; where free memory
-    /// is watched, as all do.
+    /// Returns whether it keeps that slot of this class: compares it with the newest slot and with those of the slab from
+    /// which the class is served; where free memory is watched or slots are drawn, with every slot that it keeps.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
         let mut waits = false;

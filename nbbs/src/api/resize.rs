@@ -15,11 +15,10 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// # Errors
     /// [`ResizeError::Free`] if nothing begins at `index`, [`ResizeError::WrongLength`] if the run has fewer units, and
-    /// [`ResizeError::Contended`] if another thread's claim stands below a slot that has to be cut, or what it split
-    /// there, and that thread has yet to find the area taken and take both back. The run keeps its units. If that
-    /// thread died, the answer does not change, but the run can be freed as a whole. After `Contended` it may lie in
-    /// smaller slots: then [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run
-    /// costs.
+    /// [`ResizeError::Contended`] if below a slot that has to be cut there is another thread's claim, which that thread
+    /// is about to undo. The run keeps its units: try again. If that thread has died, the answer does not change, but
+    /// the run can be freed as a whole. After `Contended` the run may lie in smaller slots: then
+    /// [`vouch_for`](crate::Buddy::vouch_for) knows no block there, and freeing it costs what a run costs.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();

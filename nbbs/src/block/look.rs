@@ -5,9 +5,9 @@ use super::{Blocks, level_and_log2};
 use crate::sync::Word;
 
 impl<W: Word> Blocks<'_, W> {
-    /// Returns whether a block of `order` is free. Lowers the bounds that wrongly promise one, as a search does. Gives
-    /// up, and returns `true`, once it has found words of the order's level without one twice as often as there are
-    /// words: without others it meets each once.
+    /// Returns whether a block of `order` is free. Lowers the bounds that wrongly promise one, as a search does. Looks
+    /// at no more than twice as many words of the order's level as there are, and then returns `true`; while nobody
+    /// else allocates or frees it looks at each once.
     #[cold]
     pub fn has_free(self, order: u32) -> bool {
         if self.check_order(order).is_err() {

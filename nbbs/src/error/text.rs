@@ -12,7 +12,7 @@ impl fmt::Display for MetadataError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Units { units, max } => {
-                write!(f, "an arena of {units} units: it takes 1 to {max}")
+                write!(f, "an arena cannot have {units} units: it has 1 to {max}")
             }
             Self::TooShort { words, needed } => {
                 write!(f, "metadata of {words} words: the arena needs {needed}")
@@ -64,7 +64,7 @@ impl fmt::Display for RequestError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Units { units, max } => {
-                write!(f, "a run of {units} units: the arena takes 1 to {max}")
+                write!(f, "a run cannot have {units} units: the arena has 1 to {max}")
             }
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
@@ -112,7 +112,10 @@ fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Res
 }
 
 fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
-    write!(f, "no {units} units that fit the request are free")
+    match units {
+        1 => write!(f, "no unit that fits the request is free"),
+        _ => write!(f, "no {units} units that fit the request are free"),
+    }
 }
 
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
@@ -123,11 +126,11 @@ fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fm
 }
 
 fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {
-    write!(f, "the run at unit {index} has {actual} units: {units} do not fit it")
+    write!(f, "the run at unit {index} has {actual} units, so {units} is not possible")
 }
 
 fn no_zone(f: &mut fmt::Formatter<'_>, zones: usize) -> fmt::Result {
-    write!(f, "no number of a zone was given: there are {zones} zones, numbered from 0")
+    write!(f, "none of the given numbers is that of a zone: there are {zones}, numbered from 0")
 }
 
 fn in_no_zone(f: &mut fmt::Formatter<'_>, unit: u64, start: u64, end: u64) -> fmt::Result {

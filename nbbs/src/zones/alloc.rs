@@ -177,9 +177,9 @@ enum Says {
     Nothing,
     /// The zone has no part of the range.
     Outside,
-    /// The zone has so many units at most, which are too few.
+    /// The zone has too few units: this many.
     Units(u64),
-    /// The zone has this order at most. It has as many units, as those are looked at first.
+    /// The zone has enough units, which is checked first, but no block of so large an order: this is its largest.
     Order(u32),
     /// The zone could have what was asked for, but it is not free now.
     Exhausted,
