@@ -735,7 +735,7 @@ typedef struct nbbs_heap_statistics {
      */
     size_t damaged;
     /**
-     * The same by size class.
+     * The slots of each size class.
      */
     struct nbbs_heap_class classes[NBBS_HEAP_CLASSES];
 } nbbs_heap_statistics;
@@ -1704,9 +1704,9 @@ nbbs_code nbbs_heap_set_cpu(struct nbbs_heap *heap,
                             struct nbbs_error *error);
 
 /**
- * As `nbbs_heap_set_cpu` (null included), where two calls with one CPU number meet in one way only: the second
+ * Has `cpu` say on which CPU an operation runs, where two calls with one CPU number meet in one way only: the second
  * interrupts the first, and is over before that goes on. Then a call that the CPU's cache serves takes no
- * read-modify-write.
+ * read-modify-write. Null: as if this function had never been called. `context` is passed on to `cpu`.
  *
  * So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
  * a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A
@@ -2101,8 +2101,8 @@ nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
  * Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them
  * back to the pool first. Null: does nothing.
  *
- * As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a
- * call with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
+ * Mostly takes no read-modify-write. Not callable from a handler that may have interrupted a call with the same local.
+ * Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
  * long as the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at
  * the very same time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has
  * gone.

@@ -170,13 +170,13 @@ impl Error {
         Self { code: code as u32, detail: 0, value, limit, other: 0 }
     }
 
-    /// The same with a third value.
+    /// Adds a third value.
     #[inline]
     pub(crate) const fn and(self, other: u64) -> Self {
         Self { other, ..self }
     }
 
-    /// The same of what has been named by its address.
+    /// Adds the address, if the unit was named by its address.
     pub(crate) fn at(self, address: *const c_void) -> Self {
         match self.code() {
             Some(Code::NotAllocated | Code::NotABlock | Code::Reserved) => {

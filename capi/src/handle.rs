@@ -24,7 +24,8 @@ pub(crate) unsafe fn run<H: Reporting>(
     unsafe { run_but(&[], handle, error, work) }
 }
 
-/// Does the same, and does not tell the hook of refusals with these codes, which are ordinary answers here.
+/// Runs `work` on what a handle leads to; what it refuses goes to `error`, and to the hook unless it has one of the
+/// `ordinary` codes, which are answers here.
 ///
 /// # Safety
 /// Those of [`run`].

@@ -239,9 +239,7 @@ impl<T, W: Word> Chunk<T, W> {
 
     /// Makes `block` the memory of a chunk that has none; fails if somebody else was faster.
     pub(crate) fn install(&self, block: NonNull<u8>) -> bool {
-        // Release pairs with the Acquire in `memory`. AcqRel: also after the withdrawal that cleared it. Nothing
-        // depends on the Release: slots are reached by a claim, which reads what `open` released, or by the bit of a
-        // live object.
+        // Release pairs with the Acquire in `memory`; Acquire: after the withdrawal that cleared it.
         let none = core::ptr::null_mut();
         let won =
             self.memory.compare_exchange(none, block.as_ptr(), Ordering::AcqRel, Ordering::Relaxed);

@@ -92,9 +92,7 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) fn close(&self) -> bool {
         let close = |&word: &usize| {
             let (free, full) = (!self.real(word), u64::MAX);
-            // SeqCst, as in `claim`. Relaxed would do: a caller that closes the whole chunk loads every word once more,
-            // in `lower`, and what it finds there goes back to the last holders' `release` by changes that each read
-            // the one before.
+            // SeqCst, as in `claim`: pairs with the last holders' `release`.
             let word = self.claimed(word);
             word.compare_exchange(free, full, Ordering::SeqCst, Ordering::SeqCst).is_ok()
         };

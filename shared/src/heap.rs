@@ -213,7 +213,7 @@ impl<'m> Heap<'m> {
         self.found(offset).map(|(block, _)| block)
     }
 
-    /// Does the same as [`block`](Self::block), and returns whether it is a slot.
+    /// Returns all bytes of the member's slot or block at `offset`, and whether it is a slot.
     #[inline]
     pub(crate) fn found<T: ?Sized>(
         &self,

@@ -85,7 +85,7 @@ impl Handle {
         Ok(unsafe { arena.cast::<Self>().as_ref() })
     }
 
-    /// The same with caches in `words`.
+    /// Puts caches in `words` in front.
     pub(crate) fn with_caches(self, words: &'static [AtomicU64], caps: Caps) -> Self {
         Self { caches: Caches::new(*self.buddy(), words).with_caps(caps), ..self }
     }

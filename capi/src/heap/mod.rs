@@ -196,9 +196,9 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, false, context), error) }
 }
 
-/// As `nbbs_heap_set_cpu` (null included), where two calls with one CPU number meet in one way only: the second
+/// Has `cpu` say on which CPU an operation runs, where two calls with one CPU number meet in one way only: the second
 /// interrupts the first, and is over before that goes on. Then a call that the CPU's cache serves takes no
-/// read-modify-write.
+/// read-modify-write. Null: as if this function had never been called. `context` is passed on to `cpu`.
 ///
 /// So interrupts stay enabled, but a thread may not be preempted or moved during a call: a kernel disables preemption,
 /// a program gives each of its threads a number of its own. Where this is not kept, memory may be handed out twice. A

@@ -51,7 +51,7 @@ pub struct HeapStatistics {
     /// again. 0 unless the library was built with the check `poison`. Once no slot of a slab is in use and its memory
     /// is given back, what was written there goes unnoticed.
     pub damaged: usize,
-    /// The same by size class.
+    /// The slots of each size class.
     pub classes: [HeapClass; HEAP_CLASSES],
 }
 

@@ -333,8 +333,8 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
 /// Frees an object, whoever allocated it, and keeps its slot. A local that keeps as many as it may gives half of them
 /// back to the pool first. Null: does nothing.
 ///
-/// As `nbbs_pool_free`, but mostly without a read-modify-write. Not callable from a handler that may have interrupted a
-/// call with the same local. Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
+/// Mostly takes no read-modify-write. Not callable from a handler that may have interrupted a call with the same local.
+/// Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
 /// long as the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at
 /// the very same time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has
 /// gone.

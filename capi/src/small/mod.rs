@@ -41,7 +41,7 @@ impl Reporting for Small {
     }
 }
 
-/// Does the same with a heap of any unit.
+/// Evaluates an expression with the heap, whatever its unit.
 macro_rules! on {
     ($small:expr, $heap:ident => $does:expr) => {
         match &$small.placed {

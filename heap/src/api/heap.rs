@@ -15,43 +15,6 @@ use crate::unwind::aborting;
 
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
 ///
-/// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
-/// static, or leaked: threads keep slots and runs of it until they end.
-///
-/// A global allocator is a static in any case; a caller that uses [`GlobalAlloc`] by name must ensure this itself. A
-/// heap must not lie in memory that processes share: see [`trim`](Self::trim).
-///
-/// The worst costs, when no other thread is in an operation's way, in loads of the bookkeeping (and
-/// read-modify-writes), are:
-///
-/// - In a cache: none if it keeps a slot, or has room for one; otherwise 400 (64) to take slabs that have free slots,
-///   or to make room for those of that size. The first such operation after a trim or a refusal, anybody's, gives back
-///   all that the cache keeps: 20,000 (5000) more, most of them if it is full of slots that are runs. Of a run that it
-///   keeps, none; to free one to it, 250 (48), most of them if it gives back another.
-/// - Past the caches, in any memory: 11 (4) for a slot of a slab that has free ones, 5 (3) to free it, 16 (4) to free
-///   the last of its slab.
-/// - In a region of n MiB, less than 1 GiB: 80 + 140n (8 + 5n) for a slot of a new slab, 100 + 1000n (12 + 5n) for a
-///   run of units of any alignment, also one that is a slot, 120 (24) to free it, and 170 + 12288n (8 + 3400n) to trim,
-///   which an allocation does before it is refused; twice as much for each slab that a trim of another thread has left
-///   half done. A cache that was refused a slot trims once more before it takes one of that size or a larger one from
-///   anything but a slab that has free slots.
-///
-/// `heap/src/checks/loads.rs` counts them.
-///
-/// No operation waits for another thread. All may be called from interrupt and signal handlers, whatever these
-/// interrupt, with one exception: in a Rust library that is loaded by `dlopen`, a thread's first use of the heap takes
-/// the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
-///
-/// With the feature `std` a thread's cache is emptied when the thread ends; the thread's first call that allocates or
-/// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library. On Linux this takes no
-/// memory, as long as the program has fewer than 32 keys of `pthread_key_create`. With musl `pthread_key_create`, which
-/// the program's first such call calls, takes a lock: make that call before there are handlers that use the heap.
-/// Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make
-/// that call; and as the global allocator it needs a Rust whose thread-locals with destructors do not allocate from
-/// that, which those up to 1.92 do. Where thread-locals are keys of the C library, as on Android and OpenBSD, what the
-/// cache has may be lost when the thread ends. Without `std`, or with a [`Cpu`] that has a number for each caller, any
-/// Rust will do.
-///
 /// ```
 /// use nbbs_heap::Heap;
 ///
@@ -61,6 +24,49 @@ use crate::unwind::aborting;
 /// let numbers: Vec<u64> = (0..1000).collect();
 /// assert!(HEAP.contains(numbers.as_ptr().cast()));
 /// ```
+///
+/// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
+/// static, or leaked: threads keep slots and runs of it until they end. The global allocator is a static in any case; a
+/// caller that uses [`GlobalAlloc`] by name must ensure this itself. A heap must not lie in memory that processes share:
+/// see [`trim`](Self::trim).
+///
+/// # Cost
+/// The worst single operation when no other thread is in its way, in loads of the bookkeeping and read-modify-writes
+/// (`heap/src/checks/loads.rs` counts them); n is the MiB of the region, below 1024:
+///
+/// | operation | loads | read-modify-writes |
+/// |---|---|---|
+/// | in a cache: a slot that it keeps, or the free of one for which it has room | 0 | 0 |
+/// | a slot that it does not keep, or a free for which it makes room, by slabs that have free slots | 400 | 64 |
+/// | the first of these after anybody's trim or refusal gives back all that the cache keeps: in addition | 20,000 | 5000 |
+/// | a run that it keeps; the free of a run to it | 0; 250 | 0; 48 |
+/// | past the caches: a slot of a slab that has free ones; its free; that of the last slot of its slab | 11; 5; 16 | 4; 3; 4 |
+/// | a slot of a new slab | 80 + 140n | 8 + 5n |
+/// | a run of any alignment, also one that is a slot; its free | 100 + 1000n; 120 | 12 + 5n; 24 |
+/// | a trim, which an allocation makes before it is refused; twice as much for each slab that another's has half done | 170 + 12288n | 8 + 3400n |
+///
+/// A cache that was refused a slot trims once more before it takes one of that size or a larger one from anything but a
+/// slab that has free slots.
+///
+/// # Handlers
+/// No operation waits for another thread, and all may be called from interrupt and signal handlers, whatever these
+/// interrupt. There is one exception: in a Rust library that is loaded by `dlopen`, a thread's first use of the heap
+/// takes the thread-local of its cache from `malloc`, so a handler that may interrupt `malloc` must not make it.
+///
+/// # Threads that end
+/// With the feature `std` a thread's cache is emptied when the thread ends. The thread's first call that allocates or
+/// frees a slot, of up to 32 KiB, or frees anything larger, registers this with the C library:
+///
+/// - With glibc this takes no memory, as long as the program has fewer than 32 keys of `pthread_key_create`.
+/// - With musl `pthread_key_create`, which the program's first such call calls, takes a lock: make that call before
+///   there are handlers that use the heap.
+/// - Elsewhere it may take a lock of the C library's `malloc`, so a handler that may interrupt `malloc` must not make
+///   that call; and as the global allocator the heap needs a Rust whose thread-locals with destructors do not allocate
+///   from that, which those up to 1.92 do.
+/// - Where thread-locals are keys of the C library, as on Android and OpenBSD, what the cache has may be lost when the
+///   thread ends.
+///
+/// Without `std`, or with a [`Cpu`] that has a number for each caller, none of this matters.
 #[repr(C, align(4096))]
 pub struct Heap<const BYTES: usize, const CPUS: usize = 1, C = ()> {
     bytes: UnsafeCell<[u8; BYTES]>,

@@ -33,7 +33,7 @@ pub struct Stats {
     pub slots: usize,
     /// Slots of slabs that are free.
     pub free_slots: usize,
-    /// The same by size class.
+    /// The slots of each size class.
     pub classes: [ClassStats; CLASSES],
     /// The most bytes that are free in one piece whose size is a power of two.
     pub largest_free: usize,

@@ -184,7 +184,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         }
     }
 
-    /// Does that for a single class, if it is one of [`maybe_whole`](Self::maybe_whole).
+    /// [Takes all](Self::take_all) slabs of a class, if it is one of [`maybe_whole`](Self::maybe_whole).
     #[cfg(test)]
     fn take_all_if_whole(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
         let number = class.number();

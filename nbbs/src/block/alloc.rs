@@ -15,8 +15,8 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_any(order).ok_or(AllocError::Exhausted { units: 1 << order })
     }
 
-    /// Does so for an order that fits into the arena. The index comes back in registers, where an error would go through
-    /// memory.
+    /// Allocates a block of an order that has been checked. The index comes back in registers, where an error would go
+    /// through memory.
     #[inline]
     fn alloc_any(self, order: u32) -> Option<u64> {
         if order < W::SHAPE.word_order(0) {

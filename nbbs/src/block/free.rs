@@ -32,7 +32,7 @@ impl<W: Word> Blocks<'_, W> {
         self.free_found(index)
     }
 
-    /// Does the same as [`free`](Self::free) where the lane does not know what is above, and looks.
+    /// Frees the block at `index` where the lane does not know what is above, and looks.
     #[inline(never)]
     fn free_elsewhere(self, index: u64) -> Result<u32, FreeError> {
         if self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)

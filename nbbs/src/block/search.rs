@@ -117,8 +117,7 @@ impl<W: Word> Blocks<'_, W> {
         self.search_by(from, order, |idx| self.claim(level, idx, order))
     }
 
-    /// Does the same as [`search`](Self::search), but calls `claim` for each word that promises a block, and returns
-    /// what it claimed there.
+    /// [Searches](Self::search) by calling `claim` for each word that promises a block, and returns what that claimed.
     pub(super) fn search_by<T>(
         self,
         from: u64,

@@ -27,7 +27,7 @@ use crate::layout::geometry::MAX_ORDERS;
 pub struct Caps {
     /// Blocks of each class.
     blocks: [u8; CLASSES],
-    /// The same, or 0 if each free is checked: below this count a free is no more than a push.
+    /// Blocks of each class up to which a free is no more than a push: all of them, or none if each free is checked.
     unchecked: [u8; CLASSES],
     large: u32,
     checked: bool,

@@ -365,12 +365,13 @@ impl ThreadCaches {
         self.with_or(|own, asked| self.begin(own, asked), operation)
     }
 
-    /// As `with`, but `None` also means that the thread has no cache.
+    /// Lends the calling thread's cache to `operation`, if the thread has one, and drains it if that was requested.
     fn with_own<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
         self.with_or(|_, _| None, operation)
     }
 
-    /// As `with`. A thread without a cache uses that at the position that `begin` returns.
+    /// Lends the calling thread's cache to `operation`, and drains it if that was requested. If the thread has none, uses
+    /// the one at the position that `begin` returns.
     fn with_or<R>(
         &'static self,
         begin: impl FnOnce(&mut Vec<Own>, usize) -> Option<usize>,

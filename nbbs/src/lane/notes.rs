@@ -89,7 +89,7 @@ impl<'a, W: Word> Notes<'a, W> {
         self.guess_last(place, word).0
     }
 
-    /// Does the same as [`guess`](Self::guess), and returns whether the lane changed that word last.
+    /// Returns what `word` at `place` holds, as [`guess`](Self::guess) does, and whether the lane changed that word last.
     #[inline(always)]
     pub fn guess_last(self, place: usize, word: At<'_, W>) -> (u64, bool) {
         let is_last = self.changed().is_of(place);

@@ -19,8 +19,7 @@ impl<W: Word> Mend<'_, W> {
         self.below(self.0.geometry.top(), 0);
     }
 
-    /// Does the same as [`all`](Self::all) below a word: from the leaves up, as a claim may have died before it split
-    /// any slot above.
+    /// Puts the words below a word in order, from the leaves up, as a claim may have died before it split any slot above.
     fn below(self, level: usize, idx: u64) {
         if level == 0 {
             return;

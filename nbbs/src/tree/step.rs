@@ -39,14 +39,15 @@ impl<'a, W: Word> At<'a, W> {
     /// Returns what the word holds.
     #[inline(always)]
     pub fn load(self) -> u64 {
-        // As in `Tree::read`.
+        // Pairs with `swap`, which wrote what is read. AFTER_FENCE: a caller that has changed a word before has a fence
+        // between.
         self.0.load(AFTER_FENCE)
     }
 
     /// Loads the word where a fence comes before anything that follows from it.
     #[inline(always)]
     pub fn load_before_fence(self) -> u64 {
-        // As in `Tree::read`; the fence acquires instead of the load.
+        // Pairs with `swap`; the fence that follows acquires, not the load.
         self.0.load(BETWEEN_FENCES)
     }
 

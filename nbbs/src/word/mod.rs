@@ -124,7 +124,7 @@ pub(crate) const fn only_fills(level: usize, from: u64, to: u64) -> bool {
     free_slots(from) & changed == changed && split & changed == 0
 }
 
-/// Returns whether the same slots of a word of `level` are split in both. In a leaf word none is.
+/// Returns whether the same slots of a word of `level` are split in both. A leaf word has no split slots.
 #[inline(always)]
 pub(crate) const fn keeps_split(level: usize, from: u64, to: u64) -> bool {
     level == 0 || split_slots(from) == split_slots(to)

@@ -66,7 +66,7 @@ pub(super) fn is_locked(file: &File, byte: u64) -> bool {
     is_any_locked(file, byte, 1)
 }
 
-/// Does the same for the bytes of all seats that a segment may have, and for [`JOINING`].
+/// Returns whether somebody has locked the byte of any seat that a segment may have, or [`JOINING`]. In doubt `true`.
 pub(super) fn is_any_seat_locked(file: &File) -> bool {
     is_any_locked(file, SEATS, JOINING + 1 - SEATS)
 }
