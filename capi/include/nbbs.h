@@ -344,6 +344,11 @@ enum nbbs_code
      */
     NBBS_CODE_OBJECTS,
     /**
+     * The memory overlaps that of a region which the heap already has. `value`: the first address that was given;
+     * `limit`: where that region begins; `other`: where it ends.
+     */
+    NBBS_CODE_OVERLAP,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,
@@ -1686,7 +1691,7 @@ nbbs_code nbbs_heap_create(void *memory,
  * Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the
  * new memory takes 1.6 % at its front.
  *
- * Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+ * Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`, `OVERLAP`.
  */
 nbbs_code nbbs_heap_add(const struct nbbs_heap *heap,
                         void *memory,

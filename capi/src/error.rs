@@ -143,6 +143,9 @@ pub enum Code {
     SegmentDamaged,
     /// A pool can never have so many objects. `value`: the objects that there were to be; `limit`: the most.
     Objects,
+    /// The memory overlaps that of a region which the heap already has. `value`: the first address that was given;
+    /// `limit`: where that region begins; `other`: where it ends.
+    Overlap,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -350,6 +353,7 @@ names! {
     NotYours c"NBBS_CODE_NOT_YOURS",
     SegmentDamaged c"NBBS_CODE_SEGMENT_DAMAGED",
     Objects c"NBBS_CODE_OBJECTS",
+    Overlap c"NBBS_CODE_OVERLAP",
     Other c"NBBS_CODE_OTHER",
 }
 

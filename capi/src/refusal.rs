@@ -162,6 +162,9 @@ impl From<AddError> for Error {
                 Self::of(Code::TooShort, bytes as u64, needed as u64)
             }
             AddError::TooMany { most } => Self::of(Code::Regions, most as u64, 0),
+            AddError::Overlaps { address, begins, ends } => {
+                Self::of(Code::Overlap, address as u64, begins as u64).and(ends as u64)
+            }
             _ => Self::of(Code::Other, 0, 0),
         }
     }
@@ -315,6 +318,10 @@ impl fmt::Display for Error {
             Code::NoBlock => NotHeld::NotAllocated { address: value as usize }.fmt(f),
             Code::Regions => AddError::TooMany { most: value as usize }.fmt(f),
             Code::HeapBroken => heap_broken(value, other).fmt(f),
+            Code::Overlap => {
+                let (address, begins, ends) = (value as usize, limit as usize, other as usize);
+                AddError::Overlaps { address, begins, ends }.fmt(f)
+            }
             Code::System => write!(f, "the system refused: errno {value}"),
             Code::NoSegment => f.write_str("the file is no segment"),
             Code::SegmentVersion => {

@@ -28,6 +28,15 @@ pub enum AddError {
         /// That number.
         most: usize,
     },
+    /// The memory overlaps that of a region which the heap already has.
+    Overlaps {
+        /// The first address that was given.
+        address: usize,
+        /// Where that region begins.
+        begins: usize,
+        /// The first address behind it.
+        ends: usize,
+    },
 }
 
 impl fmt::Display for AddError {
@@ -37,6 +46,12 @@ impl fmt::Display for AddError {
                 write!(f, "memory of {bytes} bytes: {needed} are needed")
             }
             Self::TooMany { most } => write!(f, "a heap has at most {most} regions"),
+            Self::Overlaps { address, begins, ends } => {
+                write!(
+                    f,
+                    "memory at {address:#x} overlaps a region of the heap, from {begins:#x} to {ends:#x}"
+                )
+            }
         }
     }
 }

@@ -3,6 +3,7 @@
 mod support;
 
 use std::alloc::Layout;
+use std::ptr::NonNull;
 
 use nbbs_heap::{AddError, Heap};
 use support::{Block, assert_whole, layout, memory};
@@ -149,8 +150,45 @@ fn sizes_below_a_unit_where_no_slab_fits() {
     assert_eq!(HEAP.refused(), 0);
 }
 
+/// Memory of which a region already has some is refused, from either side, and when the heap's own memory has not been
+/// used before.
+#[test]
+fn memory_is_added_once() {
+    static HEAP: Heap<{ 1 << 16 }> = Heap::new();
+    let own = NonNull::from(&HEAP).cast::<u8>();
+    let more = memory(1 << 18);
+    let refuse = |at: NonNull<u8>, bytes, begins: usize| {
+        // SAFETY: it is not added.
+        let refused = unsafe { HEAP.add(at, bytes) };
+        let address = at.addr().get();
+        let Err(AddError::Overlaps { address: at, begins: its, ends }) = refused else {
+            panic!("{refused:?}")
+        };
+        assert_eq!((at, its), (address, begins));
+        assert!(its < ends && at < ends && its < at + bytes, "{refused:?}");
+    };
+    // SAFETY: the places lie in the heap and in the memory; the last unit of that begins before the last page.
+    let (inside, middle, last) =
+        unsafe { (own.add(20_000), more.add(1 << 17), more.add((1 << 18) - 8192)) };
+    refuse(own, 1 << 16, own.addr().get());
+    refuse(inside, 100, own.addr().get());
+    // SAFETY: the memory is leaked, and the second half of it is not used in any other way.
+    unsafe { HEAP.add(middle, 1 << 17) }.unwrap();
+    // A region begins at a page.
+    let begins = middle.addr().get().next_multiple_of(4096);
+    refuse(middle, 1 << 17, begins);
+    refuse(more, (1 << 17) + 4096, begins);
+    refuse(last, 1, begins);
+    // SAFETY: nor is the first half.
+    unsafe { HEAP.add(more, 1 << 17) }.unwrap();
+    assert_whole(&HEAP);
+}
+
 #[test]
 fn errors_speak() {
+    let overlaps = AddError::Overlaps { address: 0x3000, begins: 0x1000, ends: 0x4000 };
+    let said = "memory at 0x3000 overlaps a region of the heap, from 0x1000 to 0x4000";
+    assert_eq!(overlaps.to_string(), said);
     assert_eq!(AddError::TooMany { most: 8 }.to_string(), "a heap has at most 8 regions");
     let too_small = AddError::TooSmall { bytes: 5, needed: 5120 };
     assert_eq!(too_small.to_string(), "memory of 5 bytes: 5120 are needed");

@@ -164,7 +164,7 @@ pub unsafe extern "C" fn nbbs_heap_create(
 /// Adds `bytes` bytes at `memory` to the heap, which keeps them. This can be done seven times. The bookkeeping of the
 /// new memory takes 1.6 % at its front.
 ///
-/// Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`.
+/// Clearing that costs a store for each word. Refuses with `NULL`, `SIZE`, `TOO_SHORT`, `REGIONS`, `OVERLAP`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_add(
     heap: *const Heap,

@@ -260,9 +260,18 @@ TEST(Heap, Grows) {
         EXPECT_NE(nbbs_heap_malloc(heap, 500000), nullptr);
     }
     expect_refusal(NBBS_CODE_REGIONS, "a heap has at most 8 regions", [&](nbbs_error *error) {
-        return nbbs_heap_add(heap, more[0].data(), more[0].size(), error);
+        static std::vector<unsigned char> eighth(1 << 20);
+        return nbbs_heap_add(heap, eighth.data(), eighth.size(), error);
     });
-    EXPECT_EQ(nbbs_heap_add(heap, more[0].data(), 1024, nullptr), NBBS_CODE_TOO_SHORT);
+    Heap other(1 << 20);
+    unsigned char *const inside = static_cast<unsigned char *>(alloc(other, 1000, 1));
+    nbbs_error refused{};
+    EXPECT_EQ(nbbs_heap_add(other, inside, 4 << 20, &refused), NBBS_CODE_OVERLAP);
+    EXPECT_EQ(refused.value, reinterpret_cast<uintptr_t>(inside));
+    EXPECT_TRUE(refused.limit < refused.value && refused.value < refused.other);
+    other.expect_whole();
+    std::vector<unsigned char> small(1024);
+    EXPECT_EQ(nbbs_heap_add(heap, small.data(), small.size(), nullptr), NBBS_CODE_TOO_SHORT);
     EXPECT_EQ(nbbs_heap_add(heap, nullptr, 1024, nullptr), NBBS_CODE_NULL);
 }
 

@@ -321,7 +321,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ```
     ///
     /// # Errors
-    /// [`AddError`] if no unit fits into it, or the heap has eight regions. The memory has not changed then.
+    /// [`AddError`] if no unit fits into it, the heap has eight regions, or one of them has some of this memory. Nothing
+    /// has changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap from now on.

@@ -7,16 +7,21 @@
 //! ```text
 //! regions  all regions of a heap       fresh   which memory is known to be zero
 //! runs     runs of units               pages   memory that goes back to the system, page by page
+//! size     how many units fit          held    what is allocated at an address
 //! ```
 
 mod fresh;
+mod held;
 pub mod pages;
 mod regions;
 mod runs;
+mod size;
 
+pub use held::Held;
 pub use pages::MOST_PAGE;
 pub use regions::{Memory, Regions};
 pub use runs::Runs;
+pub use size::{LEAST_BYTES, bookkeeping, bytes_for};
 
 use core::alloc::Layout;
 use core::ops::Range;
@@ -29,10 +34,8 @@ use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
 use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
-use fresh::{Fresh, STRETCH_LOG2, fresh_words};
-
-/// The most units of a region: a number of units takes half a word.
-const MOST_UNITS: u64 = u32::MAX as u64 - 1;
+use fresh::{Fresh, STRETCH_LOG2};
+use size::{units_in, words};
 
 /// A slab is large from this part of a region on, log2.
 const LARGE_SLAB: u32 = 9;
@@ -42,87 +45,12 @@ const LARGE_SLAB: u32 = 9;
 const KEPT_PART: u32 = 6;
 const KEPT_BYTES: usize = 1 << 20;
 
-/// Returns the words of bookkeeping of a region of this many units.
-const fn words(units: u64) -> usize {
-    metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES + fresh_words(units)
-}
-
-/// Returns the bytes of bookkeeping of a region of this many units, up to the first unit.
-pub const fn bookkeeping(units: u64) -> usize {
-    (8 * words(units)).next_multiple_of(PAGE)
-}
-
-/// The fewest bytes that make a region, from a page on.
-pub const LEAST_BYTES: usize = bookkeeping(1) + UNIT;
-
-/// Returns how many bytes, at any address, make a region that hands out `bytes` bytes; `None` if there is no such
-/// region.
-pub const fn bytes_for(bytes: usize) -> Option<usize> {
-    let units = bytes.div_ceil(UNIT) as u64;
-    if units == 0 || units > MOST_UNITS || bytes > isize::MAX as usize / 2 + 1 {
-        return None;
-    }
-    Some(PAGE - 1 + bookkeeping(units) + units as usize * UNIT)
-}
-
-/// Returns the most units that fit into this many bytes, beside their bookkeeping.
-pub const fn units_in(bytes: usize) -> u64 {
-    let most = (bytes / UNIT) as u64;
-    let (mut fit, mut above) = (0, if most < MOST_UNITS { most + 1 } else { MOST_UNITS + 1 });
-    while above - fit > 1 {
-        let units = fit + (above - fit) / 2;
-        if bookkeeping(units) + units as usize * UNIT <= bytes {
-            fit = units
-        } else {
-            above = units
-        }
-    }
-    fit
-}
-
 /// A region.
 #[derive(Clone, Copy, Debug)]
 pub struct Region<'a> {
     pub(crate) runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, HeapWord>,
     pub(crate) fresh: Fresh<'a>,
-}
-
-/// What is allocated at an address.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Held {
-    /// A slot of the slab that begins at this unit.
-    Slot { class: Class, slab: u64, slot: u32 },
-    /// A run of units.
-    Run { unit: u64, units: u64 },
-}
-
-impl Held {
-    /// Returns how many bytes it has.
-    pub fn bytes(self) -> usize {
-        match self {
-            Self::Slot { class, .. } => class.size(),
-            Self::Run { units, .. } => units as usize * UNIT,
-        }
-    }
-
-    /// Returns whether it is a slot of this class, in a slab or as a run of its own.
-    pub fn is_of(self, class: Class) -> bool {
-        matches!(self, Self::Slot { class: its, .. } if its == class) || self.holds(class)
-    }
-
-    /// Returns whether it is a run like those that serve as slots of this class where there is no room for a slab:
-    /// as long, and aligned as a slot must be.
-    pub fn holds(self, class: Class) -> bool {
-        self.may_hold(class) && class.size().next_multiple_of(UNIT) == self.bytes()
-    }
-
-    /// Returns whether it is a run, and would [hold](Self::holds) a slot of this class if it were as long as one.
-    pub fn may_hold(self, class: Class) -> bool {
-        // Units begin at a page, the most to which slots are aligned.
-        let is_aligned = |unit| is_aligned(unit as usize * UNIT, class.align());
-        matches!(self, Self::Run { unit, .. } if class.may_be_run() && is_aligned(unit))
-    }
 }
 
 impl Region<'_> {
@@ -198,6 +126,12 @@ impl Region<'_> {
     /// The unit in which an address lies, one of its units.
     pub fn unit_of(&self, at: NonNull<u8>) -> u64 {
         (self.runs.offset(at) / UNIT) as u64
+    }
+
+    /// Returns its addresses, from its bookkeeping on.
+    pub fn memory(&self) -> Range<usize> {
+        let (units, first) = (self.buddy().units(), self.address_of(0));
+        first - bookkeeping(units)..first + units as usize * UNIT
     }
 
     /// Returns whether an address lies in its units.

@@ -2,6 +2,7 @@
 
 use core::cell::UnsafeCell;
 use core::mem::MaybeUninit;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::Ordering;
 
@@ -178,6 +179,15 @@ impl<'a> Memory<'a> {
     /// # Safety
     /// The memory belongs to the heap for as long as the heap is used.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+        let address = start.addr().get();
+        let end = address.saturating_add(bytes);
+        let overlapped = self.find(|region| {
+            let memory = region.memory();
+            (memory.start < end && address < memory.end).then_some(memory)
+        });
+        if let Some(Range { start: begins, end: ends }) = overlapped {
+            return Err(AddError::Overlaps { address, begins, ends });
+        }
         let (start, bytes) = Region::place_in(start, bytes)?;
         let full = AddError::TooMany { most: MOST_REGIONS };
         let place = self.added().iter().find(|place| place.claim()).ok_or(full)?;

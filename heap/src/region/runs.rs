@@ -52,8 +52,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// Returns the address of a unit of the arena.
     pub fn pointer(&self, unit: u64) -> NonNull<u8> {
         debug_assert!(unit < self.buddy.units());
-        // SAFETY: the unit lies in the arena's memory.
-        unsafe { self.base.add(unit as usize * UNIT) }
+        self.base.map_addr(|base| base.saturating_add(unit as usize * UNIT))
     }
 
     /// Returns whether memory is short: no block of 8 MiB is free, or, in an arena of less than 16 MiB, of half the bytes
