@@ -269,6 +269,7 @@ TEST(Heap, Grows) {
     EXPECT_EQ(nbbs_heap_add(other, inside, 4 << 20, &refused), NBBS_CODE_OVERLAP);
     EXPECT_EQ(refused.value, reinterpret_cast<uintptr_t>(inside));
     EXPECT_TRUE(refused.limit < refused.value && refused.value < refused.other);
+    EXPECT_EQ(nbbs_heap_free(other, inside, nullptr), NBBS_CODE_OK);
     other.expect_whole();
     std::vector<unsigned char> small(1024);
     EXPECT_EQ(nbbs_heap_add(heap, small.data(), small.size(), nullptr), NBBS_CODE_TOO_SHORT);
