@@ -8,7 +8,7 @@ nbbs=$(pwd)/${CARGO_TARGET_DIR:-target}/release/nbbs
 [ -x "$nbbs" ] || nbbs=${CARGO_TARGET_DIR:-target}/release/nbbs
 
 cargo run --release --quiet
-rows=$("$nbbs" replay --json --repeat 1)
+rows=$("$nbbs" replay --json --rounds 1)
 [ "$(grep -c '"verified":true' <<<"$rows")" -ge 4 ] || { echo "not all verified: $rows"; exit 1; }
 "$nbbs" bench limit --quick --json --arena 1G --orders 0,9 --fills 0,99 >/dev/null
 # Workloads run without the feature `suite`, on the available allocators; the suite's allocators and the page do not.

@@ -78,8 +78,8 @@ pub struct Replay {
     pub arena: Option<Arena>,
 
     /// Number of rounds; every figure is the median over the rounds [default: 5]
-    #[arg(long, value_name = "N", value_parser = rounds)]
-    pub repeat: Option<usize>,
+    #[arg(long, alias = "repeat", value_name = "N", value_parser = rounds)]
+    pub rounds: Option<usize>,
 
     /// Prints one JSON object per row instead of tables
     #[arg(long)]
@@ -101,7 +101,7 @@ impl From<Replay> for Suite {
             allocators: if args.allocators.is_empty() { usual() } else { args.allocators },
             threads: args.threads,
             arena: args.arena.into_iter().collect(),
-            rounds: args.repeat,
+            rounds: args.rounds,
             duration: Some(AN_HOUR),
             json: args.json,
             record: args.record,

@@ -38,7 +38,7 @@ fn replays_the_sample_without_being_told() {
 
 #[test]
 fn replay_prints_an_object_per_row() {
-    let rows = json(&["replay", "--json", "--repeat", "1"]);
+    let rows = json(&["replay", "--json", "--rounds", "1"]);
     assert_eq!(rows.len(), 8); // four allocators, one thread and two
     for row in rows {
         assert_eq!((&row["command"], &row["trace"]), (&"bench".into(), &"redis".into()));
@@ -56,7 +56,7 @@ fn replay_prints_an_object_per_row() {
 
 #[test]
 fn refusals_of_a_small_arena_are_counted_and_judged() {
-    let args = ["replay", "--json", "--repeat", "1", "--arena", "64M", "--threads", "2"];
+    let args = ["replay", "--json", "--rounds", "1", "--arena", "64M", "--threads", "2"];
     for row in json(&args) {
         assert!(row["refused"].as_u64().unwrap() > 100_000, "{row}");
         assert_eq!((&row["verified"], &row["peak_units"]), (&true.into(), &16_384.into()), "{row}");
@@ -422,7 +422,7 @@ fn nonsense_is_refused_with_the_limit() {
         ("bench fill --allocators nobody", "the back-ends nbbs, nbbs-c, nbbs-cached, linux"),
         ("replay --threads 0", "1 to 128"),
         ("replay --threads 3", "redis has events of 2 threads"),
-        ("replay --repeat 0", "1 to 100000"),
+        ("replay --rounds 0", "1 to 100000"),
         ("replay --arena big", "'big' for '--arena <SIZE>': expected a multiple of 4 KiB, at most"),
         ("bench cached --heap -5G", "'-5G' for '--heap <SIZE>': expected a multiple of 4 KiB"),
         ("bench cached --sizes -1K", "'-1K' for '--sizes <LIST>': expected a power of two"),
@@ -488,7 +488,7 @@ fn malformed_traces_are_refused_by_name_and_line() {
 #[test]
 fn a_reader_that_leaves_early_is_no_error() {
     let mut child = std::process::Command::new(assert_cmd::cargo::cargo_bin("nbbs"))
-        .args(["replay", "--json", "--repeat", "1"])
+        .args(["replay", "--json", "--rounds", "1"])
         .stdout(std::process::Stdio::piped())
         .stderr(std::process::Stdio::piped())
         .spawn()

@@ -173,7 +173,7 @@ fn every_command_that_measures_can_be_kept() {
     for (args, rows) in [
         ("bench limit --arenas 64M --orders 0,9 --fills 0,50 --rounds 3", 44),
         ("bench requests --rounds 1", 11),
-        ("replay --repeat 1 --threads 1 --allocators nbbs,linux", 2),
+        ("replay --rounds 1 --threads 1 --allocators nbbs,linux", 2),
         (
             "bench pool --quick --pairs 2000 --threads 1 --rounds 1 --allocators nbbs-pool,nothing",
             6,
@@ -306,6 +306,19 @@ fn comparisons_put_what_changed_most_first_and_mark_noise() {
     ] {
         assert!(table.contains(words), "{words} in\n{table}");
     }
+}
+
+#[test]
+fn records_without_a_case_in_common_are_refused() {
+    let folder = Folder::new();
+    let one =
+        folder.file("one.jsonl", &lines(&[header(), row("nbbs", 1, 10.0), row("linux", 1, 10.0)]));
+    let other = folder.file("other.jsonl", &lines(&[header(), row("nbbs", 2, 10.0)]));
+    let output = nbbs(&["compare", &one, &other]);
+    assert!(!output.status.success() && output.stdout.is_empty());
+    let said = String::from_utf8(output.stderr).unwrap();
+    let expected = "no case in common: 2 are only in the old one, 1 only in the new one";
+    assert!(said.contains(expected), "{said}");
 }
 
 #[test]

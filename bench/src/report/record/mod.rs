@@ -18,9 +18,7 @@ use std::path::Path;
 use serde_json::Value;
 
 pub use error::{Fault, RecordError};
-pub use header::Header;
-#[cfg(feature = "suite")]
-pub use header::Versions;
+pub use header::{Header, Machine, Versions};
 pub use run::Run;
 pub use writer::Writer;
 
