@@ -349,6 +349,11 @@ enum nbbs_code
      */
     NBBS_CODE_OVERLAP,
     /**
+     * The range has no place for so many units at that alignment, whatever is free. `value`: the units; `detail`: the
+     * order of the alignment; `limit`: the first unit of the range; `other`: the unit after the last.
+     */
+    NBBS_CODE_NO_PLACE,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,

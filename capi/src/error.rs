@@ -146,6 +146,9 @@ pub enum Code {
     /// The memory overlaps that of a region which the heap already has. `value`: the first address that was given;
     /// `limit`: where that region begins; `other`: where it ends.
     Overlap,
+    /// The range has no place for so many units at that alignment, whatever is free. `value`: the units; `detail`: the
+    /// order of the alignment; `limit`: the first unit of the range; `other`: the unit after the last.
+    NoPlace,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -354,6 +357,7 @@ names! {
     SegmentDamaged c"NBBS_CODE_SEGMENT_DAMAGED",
     Objects c"NBBS_CODE_OBJECTS",
     Overlap c"NBBS_CODE_OVERLAP",
+    NoPlace c"NBBS_CODE_NO_PLACE",
     Other c"NBBS_CODE_OTHER",
 }
 

@@ -61,6 +61,9 @@ impl From<RequestError> for Error {
             RequestError::Units { units, max } => Self::of(Code::Length, units, max),
             RequestError::OrderTooLarge { order, max } => Self::order_too_large(order, max),
             RequestError::OutOfRange { start, end, units } => Self::out_of_range(start, end, units),
+            RequestError::NoPlace { units, order, start, end } => {
+                Self { detail: order, ..Self::of(Code::NoPlace, units, start).and(end) }
+            }
             RequestError::Exhausted { units } => Self::of(Code::Exhausted, units, 0),
             RequestError::InUse { unit } => Self::of(Code::InUse, unit, 0),
             _ => Self::of(Code::Other, 0, 0),
@@ -318,6 +321,10 @@ impl fmt::Display for Error {
             Code::NoBlock => NotHeld::NotAllocated { address: value as usize }.fmt(f),
             Code::Regions => AddError::TooMany { most: value as usize }.fmt(f),
             Code::HeapBroken => heap_broken(value, other).fmt(f),
+            Code::NoPlace => {
+                let (units, order) = (value, detail);
+                RequestError::NoPlace { units, order, start: limit, end: other }.fmt(f)
+            }
             Code::Overlap => {
                 let (address, begins, ends) = (value as usize, limit as usize, other as usize);
                 AddError::Overlaps { address, begins, ends }.fmt(f)

@@ -42,7 +42,8 @@
 //! - [`Heap::trim`], with `std` on Linux, and [`Heap::discard`] withhold up to 1 MiB at a time while the system takes it.
 //! - A thread that ends in a handler (`pthread_exit`) which has interrupted an operation of its cache does not empty it.
 //! - A thread whose first use of the heap is in the last destructors of the C library's keys does not empty its cache.
-//! - After a `fork`, the child never gets back what the caches of other threads kept.
+//! - After a `fork`, the child never gets back what the caches of other threads kept. A CPU's cache that another thread
+//!   was using at that moment is in use for ever in the child: callers with its number bypass it.
 //!
 //! # Without `std`
 //! Without the feature `std` there are no thread-locals. Callers name their cache through [`Cpu`], or share one cache,

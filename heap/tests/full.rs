@@ -35,7 +35,6 @@ fn percent_in_use<const BYTES: usize>(heap: &'static Heap<BYTES>, sizes: Range<u
     percent
 }
 
-/// Runs, none of them a thousandth of the memory, are put where memory was freed, in front of the last one.
 #[test]
 fn what_no_region_could_hold_empties_no_cache() {
     static HEAP: Heap<{ 1 << 20 }> = Heap::new();
@@ -46,6 +45,7 @@ fn what_no_region_could_hold_empties_no_cache() {
     assert!(HEAP.trim() > 0, "the cache had given its slots back");
 }
 
+/// Runs, none of them a thousandth of the memory, are put where memory was freed, in front of the last one.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs() {

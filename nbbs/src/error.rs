@@ -215,12 +215,23 @@ pub enum RequestError {
         /// Units in the arena.
         units: u64,
     },
+    /// The range has no place for so many units at that alignment, whatever is free.
+    NoPlace {
+        /// Units asked for.
+        units: u64,
+        /// The alignment: `2^order` units.
+        order: u32,
+        /// First unit of the range.
+        start: u64,
+        /// The unit after the last.
+        end: u64,
+    },
     /// Nothing that meets the request is free now. This is an ordinary answer, not a misuse.
     Exhausted {
         /// Units asked for: `2^order` for a block.
         units: u64,
     },
-    /// A requested unit is in use, or another thread was claiming it.
+    /// A requested unit is in use or reserved, or another thread was claiming it.
     InUse {
         /// The first such unit, as far as the call could tell; otherwise one before it, in the same word.
         unit: u64,

@@ -255,7 +255,9 @@ fn a_refused_request_says_why() {
     assert_eq!(ask(&[2, 0], Request::units(21).within(10..330)), Ok(300));
     assert_eq!(zones.free_units(300, 21), Ok(()));
     assert_eq!(ask(&[2, 0], Request::units(5).within(15..301)), Ok(15));
-    assert_eq!(ask(&[0, 2], Request::units(2).within(19..301)), exhausted(2));
+    let no_place = RequestError::NoPlace { units: 2, order: 0, start: 19, end: 301 };
+    assert_eq!(ask(&[0, 2], Request::units(2).within(19..301)), Err(no_place));
+    assert_eq!(ask(&[0, 2, 1], Request::units(2).within(19..301)), exhausted(2));
     for (start, end) in [(5, 2), (50, 10), (310, 310), (u64::MAX, 0)] {
         let refused = Err(RequestError::OutOfRange { start, end, units: 340 });
         assert_eq!(ask(&[0, 2], Request::units(2).within(start..end)), refused);
@@ -342,9 +344,10 @@ fn a_refusal_says_what_the_best_of_the_zones_could_do() {
         let order = AllocError::OrderTooLarge { order: 20, max: 14 };
         assert_eq!(zones.alloc(&preference, 20), Err(order));
         // Zone 1 could have them, but not in the 3 units of the range that are its own.
-        let exhausted = RequestError::Exhausted { units: 100 };
-        assert_eq!(refused(Request::units(100).within(0..(1 << 20) + 3)), exhausted);
-        let none = RequestError::Exhausted { units: 20_000 };
+        let no_place = |units, start, end| RequestError::NoPlace { units, order: 0, start, end };
+        let end = (1 << 20) + 3;
+        assert_eq!(refused(Request::units(100).within(0..end)), no_place(100, 0, end));
+        let none = no_place(20_000, 70, 90);
         assert_eq!(refused(Request::units(20_000).within(70..90)), none, "no zone is there");
         let units = RequestError::Units { units: 20_000, max: 64 };
         assert_eq!(refused(Request::units(20_000).within(0..90)), units, "nor are 1 and 2");

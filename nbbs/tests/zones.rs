@@ -91,10 +91,11 @@ fn a_range_is_one_of_units_among_all_zones() {
     let all = [0, 1, 2];
     let within = |start, end| Request::units(8).within(start..end);
     assert_eq!(zones.request(&all, within(60, 110)), Ok(100), "4 units of zone 0 are too few");
-    assert_eq!(zones.request(&all, within(64, 100)), Err(RequestError::Exhausted { units: 8 }));
+    let no_place = |start, end| Err(RequestError::NoPlace { units: 8, order: 0, start, end });
+    assert_eq!(zones.request(&all, within(64, 100)), no_place(64, 100));
     assert_eq!(zones.request(&all, within(350, 1 << 40)), Ok(356));
     assert_eq!(zones.request(&[2, 1], within(0, 400).top_down()), Ok(392));
-    assert_eq!(zones.request(&[0], within(100, 356)), Err(RequestError::Exhausted { units: 8 }));
+    assert_eq!(zones.request(&[0], within(100, 356)), no_place(100, 356));
     // Nothing lies in two zones.
     assert_eq!(
         zones.alloc_at(350, 8),

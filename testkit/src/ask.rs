@@ -95,6 +95,8 @@ impl Ask<'_> {
 pub enum No {
     /// The allocator does not offer this.
     NotOffered,
+    /// The range has no place for the request, whatever is free.
+    NoPlace,
     /// Nothing suitable is free.
     Exhausted,
     /// A unit is in use.
@@ -157,6 +159,7 @@ pub fn within(units: u64, order: u32, range: Range<u64>, top_down: bool) -> Requ
 impl From<RequestError> for No {
     fn from(error: RequestError) -> Self {
         match error {
+            RequestError::NoPlace { .. } => Self::NoPlace,
             RequestError::Exhausted { .. } => Self::Exhausted,
             RequestError::InUse { unit } => Self::InUse(unit),
             _ => Self::Wrong,

@@ -80,6 +80,9 @@ by_asan() {
         ! "$after_free" $size >"$said" 2>&1 && grep -q 'AddressSanitizer: use-after-poison' "$said" ||
             { log "a read of $size bytes after their free goes UNNOTICED by AddressSanitizer"; ours=FOUND; }
     done
+    # Heaps in memory of former heaps, which must not see what is not there.
+    ASAN_OPTIONS=detect_leaks=0 sanitized test --test layouts --test placed >"$said" 2>&1 && all_of 2 <"$said" ||
+        { cat "$said" >&2; log "the heap's tests under AddressSanitizer: FOUND"; ours=FOUND; }
 }
 # The trait of nightly Rust is tested in the same build, as both take builds of their own of all that tests depend on.
 sanitized() {

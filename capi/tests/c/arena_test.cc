@@ -172,7 +172,7 @@ TEST(Arena, RunsOfExactlySoManyUnits) {
 TEST(Arena, Places) {
     Arena arena(256);
     EXPECT_EQ(nbbs_alloc_at(arena, 17, 30, nullptr), NBBS_CODE_OK);
-    expect_refusal(NBBS_CODE_IN_USE, "unit 46 is in use",
+    expect_refusal(NBBS_CODE_IN_USE, "unit 46 is in use or reserved",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 46, 2, e); });
     expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 250..260 reach beyond the last unit, 255",
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 250, 10, e); });

@@ -21,7 +21,7 @@ TEST(Message, EveryCodeHasANameAndASentence) {
 
 TEST(Message, IsCutToTheBuffer) {
     nbbs_error error = {NBBS_CODE_IN_USE, 0, 46, 0, 0};
-    const std::string whole = "unit 46 is in use";
+    const std::string whole = "unit 46 is in use or reserved";
     EXPECT_EQ(nbbs_message(&error, nullptr, 0), whole.size());
     for (size_t bytes = 1; bytes <= whole.size() + 2; bytes++) {
         char text[40];

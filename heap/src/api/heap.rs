@@ -27,8 +27,8 @@ use crate::unwind::aborting;
 ///
 /// All of it is zero at first: a `static` of this type lies in `.bss` and needs no start-up code. A heap must be a
 /// static, or leaked: threads keep slots and runs of it until they end. The global allocator is a static in any case; a
-/// caller that uses [`GlobalAlloc`] by name must ensure this itself. A heap must not lie in memory that processes share:
-/// see [`trim`](Self::trim).
+/// caller that uses [`GlobalAlloc`] by name must ensure this itself. A heap must not lie in memory that processes
+/// share: see [`trim`](Self::trim).
 ///
 /// # Cost
 /// The worst single operation when no other thread is in its way, in loads of the bookkeeping and read-modify-writes
@@ -321,8 +321,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// ```
     ///
     /// # Errors
-    /// [`AddError`] if no unit fits into it, the heap has eight regions, or one of them has some of this memory. Nothing
-    /// has changed then.
+    /// [`AddError`] if no unit fits into it, the heap has eight regions, or one of them has some of this memory.
+    /// Nothing has changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap from now on.

@@ -20,7 +20,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// last time, go back to the operating system. This takes a system call for each piece of at most 1 MiB, which
     /// nobody else can allocate in the meantime. For added memory, and on other systems, there is
     /// [`discard`](Self::discard). The heap's own memory must be private to the process, as a static is: shared pages
-    /// that go back are not zero, which [`alloc_zeroed`](Self::alloc_zeroed) takes them for.
+    /// that go back are not zero, which [`alloc_zeroed`](Self::alloc_zeroed) takes them for. Of memory in huge pages
+    /// (`MAP_HUGETLB`) nothing goes back to the system.
     ///
     /// ```
     /// use nbbs_heap::Heap;

@@ -94,6 +94,8 @@ impl Region<'_> {
     /// # Safety
     /// That of [`new`](Self::new), whatever the memory contains; nobody else is using it now.
     pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+        // A former heap may have closed some of it.
+        watch::open(start, bytes);
         // SAFETY: the bookkeeping is the front of the memory.
         unsafe {
             start.write_bytes(0, bookkeeping(units_in(bytes)));
@@ -249,8 +251,13 @@ impl Region<'_> {
 
     /// Gives back a slot that is a run of its own. Returns its bytes; `None` if there was none.
     pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> Option<usize> {
+        let bytes = class.size().next_multiple_of(UNIT);
+        if watch::ON && class.may_be_run() && self.holds_run(at, class.size()) {
+            // Its holder could use all of its units.
+            watch::close_run(at, bytes);
+        }
         let is_given = class.may_be_run() && self.free_run(at, class.size(), lane);
-        is_given.then(|| class.size().next_multiple_of(UNIT))
+        is_given.then_some(bytes)
     }
 
     /// Gives back slots of a slab, all of which the caller holds unless somebody has freed one without holding it.

@@ -120,12 +120,49 @@ pub mod system {
         usize::try_from(unsafe { sysconf(SC_PAGESIZE) }).map_or(1 << 16, |page| page.max(4096))
     }
 
+    /// The bytes of the smallest huge page that Linux has, on any processor.
+    const LEAST_HUGE: usize = 64 << 10;
+
     /// Gives whole pages back. If they are private anonymous memory of this process, they are zero from then on.
+    ///
+    /// Returns `false` for memory in huge pages, which Linux gives back, or not, in whole huge pages: it rounds the
+    /// end of what is advised. It refuses an address at which no huge page begins, so that is where this begins.
     ///
     /// # Safety
     /// Nobody needs the contents of the memory.
     pub unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
+        let first = first_apart(at.addr().get(), page());
+        if bytes <= first {
+            return false;
+        }
+        // SAFETY: as the caller promises; there are more bytes than these.
+        unsafe { advise(at.add(first), bytes - first) && (first == 0 || advise(at, first)) }
+    }
+
+    /// Returns how many bytes at an address are to be advised after the others: a page, if a huge page may begin there.
+    fn first_apart(address: usize, page: usize) -> usize {
+        if address.is_multiple_of(LEAST_HUGE.max(2 * page)) { page } else { 0 }
+    }
+
+    /// # Safety
+    /// That of [`discard`].
+    unsafe fn advise(at: NonNull<u8>, bytes: usize) -> bool {
         // SAFETY: as the caller promises.
         unsafe { madvise(at.as_ptr().cast(), bytes, MADV_DONTNEED) == 0 }
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::first_apart;
+
+        #[test]
+        fn what_is_advised_first_begins_no_huge_page() {
+            for page in [4 << 10, 16 << 10, 64 << 10] {
+                let huge = if page == 64 << 10 { 2 << 20 } else { 64 << 10 };
+                for address in (0..4 << 20).step_by(page) {
+                    assert!((address + first_apart(address, page)) % huge != 0, "{address:#x}");
+                }
+            }
+        }
     }
 }

@@ -128,7 +128,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
 
     /// Returns the most units that fit into this many bytes, beside their bookkeeping.
     pub(crate) const fn units_in(bytes: usize) -> usize {
-        assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes");
+        const { assert!(UNIT == 16 || UNIT == 32 || UNIT == 64, "a unit has 16, 32 or 64 bytes") }
         let (mut fit, mut above) = (0, bytes / UNIT + 1);
         while above - fit > 1 {
             let units = fit + (above - fit) / 2;

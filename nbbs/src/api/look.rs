@@ -70,10 +70,10 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
     ///
-    /// Cost: a load for every word in use. While others run, the words are read one after the other, not at one
-    /// instant. A block that is in use during the whole walk, or a unit that is free during all of it, is reported
-    /// exactly once and as such; anything that changes is reported as it was at some instant of the walk. Callable from
-    /// interrupt and signal handlers.
+    /// Cost: a load for every word in use, and one for each level where the last unit of a leaf word is a block. While
+    /// others run, the words are read one after the other, not at one instant. A block that is in use during the whole
+    /// walk, or a unit that is free during all of it, is reported exactly once and as such; anything that changes is
+    /// reported as it was at some instant of the walk. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::Piece;
@@ -171,8 +171,8 @@ impl<W: Word> Buddy<'_, W> {
 
     /// Checks all metadata, and reports the first broken [`Invariant`](crate::Invariant) by name and place.
     ///
-    /// Cost: up to four loads a word. May only be called while no operation is running, as the invariants do not hold
-    /// between the steps of one.
+    /// Cost: up to four loads a word, and one for each level where a word begins with a part of a run. May only be
+    /// called while no operation is running, as the invariants do not hold between the steps of one.
     ///
     /// # Errors
     /// The first broken invariant.

@@ -13,10 +13,13 @@ impl<W: Word> Buddy<'_, W> {
     /// is free for all, and the second is an allocated block, unless it lies below a larger block: then a call after
     /// that block is freed brings it to light. The caller must know whose the blocks are.
     ///
-    /// For runs nothing more is repaired. If a thread dies while it claims, changes or frees a run across words, what it
-    /// had in hand stays in use, and so do the units that it had written below a block that it was cutting or growing.
-    /// If somebody else has freed that block, those units can be allocated as a part of larger blocks until this call,
-    /// and not after it.
+    /// For runs nothing more is repaired. If a thread dies while it claims, changes or frees a run across words, what
+    /// it had in hand stays in use, and so do the units that it had written below a block that it was cutting or
+    /// growing. If somebody else has freed that block, those units can be allocated as a part of larger blocks until
+    /// this call, and not after it.
+    ///
+    /// A run whose holder died while growing it must not be freed. If its last unit is the last of a leaf word, that
+    /// may be accepted, and leaves the units behind it without a head: whoever is given that unit next cannot free it.
     ///
     /// Cost: a few loads for every word, and a read-modify-write or two for each that is put in order. May run while
     /// others allocate and free, and several times at once. It waits for nobody. Callable from interrupt and signal

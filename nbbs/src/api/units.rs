@@ -39,8 +39,9 @@ impl<W: Word> Lane<'_, W> {
 
     /// Allocates units `index..index + units`, if all are free, and returns `index`.
     ///
-    /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search. Callable from
-    /// interrupt and signal handlers.
+    /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search. Below a larger block
+    /// each call claims and takes that back, which takes up to 60 accesses; [`request`](Self::request) within the same
+    /// units looks first. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or
@@ -64,11 +65,12 @@ impl<W: Word> Lane<'_, W> {
     ///
     /// Cost: that of [`alloc_units`](Self::alloc_units), and of a search from that end of the range, which descends
     /// only where a bound promises a free block of half the size: few loads in the common case, in the worst some
-    /// dozens for each word in use. A request for a block of order 1 or more, with no range, offset or `top_down`, costs
-    /// what [`alloc`](Self::alloc) does. Callable from interrupt and signal handlers.
+    /// dozens for each word in use. A request for a block of order 1 or more, with no range, offset or `top_down`,
+    /// costs what [`alloc`](Self::alloc) does. Callable from interrupt and signal handlers.
     ///
     /// # Errors
-    /// [`RequestError::Units`], [`RequestError::OrderTooLarge`], [`RequestError::OutOfRange`] or
+    /// [`RequestError::Units`], [`RequestError::OrderTooLarge`] or [`RequestError::OutOfRange`];
+    /// [`RequestError::NoPlace`] if the range has no place for such a run, whatever is free; or
     /// [`RequestError::Exhausted`], as in [`alloc_units`](Self::alloc_units).
     ///
     /// ```
@@ -80,6 +82,8 @@ impl<W: Word> Lane<'_, W> {
     /// assert_eq!(cpu.request(below_20().top_down())?, 10);
     /// assert_eq!(cpu.request(below_20())?, 0);
     /// assert_eq!(cpu.request(below_20()), Err(RequestError::Exhausted { units: 10 }));
+    /// let never = RequestError::NoPlace { units: 10, order: 0, start: 15, end: 20 };
+    /// assert_eq!(cpu.request(Request::units(10).within(15..20)), Err(never));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]

@@ -34,7 +34,8 @@ impl fmt::Display for AllocError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
-            Self::Exhausted { units } => exhausted(f, units),
+            Self::Exhausted { units: 1 } => f.write_str("no unit is free"),
+            Self::Exhausted { units } => write!(f, "no block of {units} units is free"),
             Self::NoZone { zones } => no_zone(f, zones),
         }
     }
@@ -68,7 +69,14 @@ impl fmt::Display for RequestError {
             }
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
-            Self::Exhausted { units } => exhausted(f, units),
+            Self::NoPlace { units, order, start, end } => {
+                write!(f, "units {start}..{end} have no place for {units} units")?;
+                if order > 0 { write!(f, " at a multiple of 2^{order}") } else { Ok(()) }
+            }
+            Self::Exhausted { units: 1 } => f.write_str("no unit that fits the request is free"),
+            Self::Exhausted { units } => {
+                write!(f, "no {units} units that fit the request are free")
+            }
             Self::InUse { unit } => in_use(f, unit),
             Self::NoZone { zones } => no_zone(f, zones),
             Self::InNoZone { unit, gap_start, gap_end } => in_no_zone(f, unit, gap_start, gap_end),
@@ -111,13 +119,6 @@ fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Res
     write!(f, "order {order} is above the arena's largest, {max}")
 }
 
-fn exhausted(f: &mut fmt::Formatter<'_>, units: u64) -> fmt::Result {
-    match units {
-        1 => write!(f, "no unit that fits the request is free"),
-        _ => write!(f, "no {units} units that fit the request are free"),
-    }
-}
-
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
     if range.end <= units {
         return write!(f, "units {range:?} are an empty range");
@@ -139,7 +140,7 @@ fn in_no_zone(f: &mut fmt::Formatter<'_>, unit: u64, start: u64, end: u64) -> fm
 }
 
 fn in_use(f: &mut fmt::Formatter<'_>, unit: u64) -> fmt::Result {
-    write!(f, "unit {unit} is in use")
+    write!(f, "unit {unit} is in use or reserved")
 }
 
 impl fmt::Display for BatchError {

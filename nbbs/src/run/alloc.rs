@@ -54,6 +54,10 @@ impl<W: Word> Runs<'_, W> {
         let range = range.unwrap_or(0..self.geometry().units());
         self.check_within(&range)?;
         let wanted = Wanted { units, align, offset, top_down };
+        if wanted.fit(range.clone()).is_none() {
+            let Range { start, end } = range;
+            return Err(RequestError::NoPlace { units, order, start, end });
+        }
         self.claim_in(wanted, wanted.core(), range).ok_or(RequestError::Exhausted { units })
     }
 

@@ -38,7 +38,7 @@ impl Wanted {
     }
 
     /// Returns where the run can begin in the free units of `range`.
-    fn fit(&self, range: Range<u64>) -> Option<u64> {
+    pub(super) fn fit(&self, range: Range<u64>) -> Option<u64> {
         let start = if self.top_down {
             self.down(range.end.checked_sub(self.units)?)?
         } else {

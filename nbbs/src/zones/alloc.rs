@@ -86,12 +86,12 @@ impl<'a, W: Word> Zones<'a, W> {
     /// The request's range is in units numbered among all zones; its alignment is within the zone.
     ///
     /// # Errors
-    /// [`RequestError::Exhausted`] if one of these zones has the order and as many units, but none has such a run free
-    /// now in its part of the range; likewise if no zone has a part of the range. Otherwise
-    /// [`RequestError::OrderTooLarge`] with the largest order among the zones that have as many units, or
-    /// [`RequestError::Units`] with the size of the largest zone if none has. Zones without a part of the range do not
-    /// count. [`RequestError::OutOfRange`] if the range is empty or backwards, [`RequestError::NoZone`] if `preference`
-    /// has no number of a zone.
+    /// [`RequestError::Exhausted`] if one of these zones has a place for such a run in its part of the range, but none
+    /// is free now. Otherwise [`RequestError::NoPlace`] if one of them has the order and as many units, but no place in
+    /// its part of the range, or if none of them has a part. Otherwise [`RequestError::OrderTooLarge`] with the largest
+    /// order among the zones that have as many units, or [`RequestError::Units`] with the size of the largest zone if
+    /// none has; zones without a part of the range do not count. [`RequestError::OutOfRange`] if the range is empty or
+    /// backwards, [`RequestError::NoZone`] if `preference` has no number of a zone.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, Request, Zone, Zones};
@@ -102,11 +102,12 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn request(&self, preference: &[usize], request: Request) -> Result<u64, RequestError> {
-        let exhausted = RequestError::Exhausted { units: request.units };
-        if let Some(&Range { start, end }) = request.range.as_ref().filter(|range| range.is_empty())
-        {
+        let &Request { units, order, ref range, .. } = &request;
+        let Range { start, end } = range.clone().unwrap_or(0..self.end());
+        if start >= end {
             return Err(RequestError::OutOfRange { start, end, units: self.end() });
         }
+        let no_place = RequestError::NoPlace { units, order, start, end };
         let mut refusals = Refusals::after(RequestError::NoZone { zones: self.zones.len() });
         for zone in self.preferred(preference) {
             let mut here = request.clone();
@@ -114,13 +115,14 @@ impl<'a, W: Word> Zones<'a, W> {
                 let end = range.end.saturating_sub(zone.base).min(zone.buddy.units());
                 let start = range.start.saturating_sub(zone.base);
                 if start >= end {
-                    refusals.add_as(exhausted, Says::Outside);
+                    refusals.add_as(no_place, Says::Outside);
                     continue;
                 }
                 here.range = Some(start..end);
             }
             match self.lane_of(zone).request(here) {
                 Ok(index) => return Ok(zone.base + index),
+                Err(RequestError::NoPlace { .. }) => refusals.add_as(no_place, Says::NoPlace),
                 Err(error) => refusals.add(error),
             }
         }
@@ -181,6 +183,8 @@ enum Says {
     Units(u64),
     /// The zone has enough units, which is checked first, but no block of so large an order: this is its largest.
     Order(u32),
+    /// The zone has both, but no place in its part of the range.
+    NoPlace,
     /// The zone could have what was asked for, but it is not free now.
     Exhausted,
 }

@@ -89,7 +89,15 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
     ) -> Result<bool, Violation> {
         let question = format!("{ask:?}");
         let exact = matches!(ask, Ask::Within(..));
+        let has_place = has_place(&ask);
         let answer = self.subject.ask(self.told, ask);
+        let says_so = answer == Err(No::NoPlace);
+        if has_place && says_so {
+            return Err(Violation::wrong(question, "a place, or none now", answer));
+        }
+        if !has_place && !says_so && self.spec.is_some() {
+            return Err(Violation::wrong(question, "that there is no place", answer));
+        }
         if let Some(spec) = &self.spec {
             let expected = place(spec);
             let right = match answer {
@@ -230,4 +238,10 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
         }
         Ok(())
     }
+}
+
+/// Returns whether the request could be met in an empty arena.
+fn has_place(ask: &Ask<'_>) -> bool {
+    let Ask::Within(units, order, range, _) = ask else { return true };
+    range.start.next_multiple_of(1 << order) + units <= range.end
 }

@@ -8,6 +8,7 @@ use crate::cache::{Cache, SharedCache};
 use crate::error::AddError;
 use crate::look::{AuditError, LiveBlock, Profile, Stats};
 use crate::region::{Memory, Region, Regions, bytes_for};
+use crate::watch;
 pub use on::On;
 
 /// A heap at the front of memory that is given at run time, with a number of caches, which callers name.
@@ -104,6 +105,8 @@ impl Placed {
         // SAFETY: within the memory.
         let rest = unsafe { start.add(taken) };
         Region::place_in(rest, bytes - taken).map_err(|_| too_small)?;
+        // A former heap may have closed some of it.
+        watch::open(start, taken);
         // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the caches.
         let heap = unsafe {
             let heap = start.add(skip).cast::<Self>();
