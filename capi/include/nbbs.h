@@ -2569,7 +2569,8 @@ nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
 
 #if defined(__linux__)
 /**
- * The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first.
+ * Returns the root, an offset for whatever the members agree on, by which a newcomer finds the rest; 0: none, as at
+ * first.
  * Acquires what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
  */
 uint64_t nbbs_shared_root(const struct nbbs_shared *segment);

@@ -17,10 +17,11 @@ use crate::sync::{AtomicU64, Ordering, Word};
 ///
 /// It keeps slots of at most 16 words, and the one freed last: 1,025, or as many as [`Pool::local_of`] was told. Nobody
 /// else can allocate those, so a pool may be [`Full`] for others. They are given back by [`flush`](Self::flush), and
-/// when the local is dropped. A local that is forgotten costs what it keeps, and its place in the pool. One whose thread
-/// dies costs, too, the slot that it is freeing. Nobody waits for it.
+/// when the local is dropped. A local that is forgotten costs what it keeps, and its place in the pool. One whose
+/// thread dies costs, too, the slot that it is freeing. Nobody waits for it.
 ///
-/// A pool has 32 places for what locals keep. Locals that find none work, but keep nothing.
+/// A pool has 32 places for what locals keep. Locals that find none work, but keep nothing, and take a
+/// read-modify-write for each operation: with more threads than that, share locals, or divide the threads among pools.
 ///
 /// ```
 /// let pool = nbbs_pool::Pool::<u32>::new();

@@ -299,7 +299,8 @@ pub unsafe extern "C" fn nbbs_shared_owner(
     }
 }
 
-/// The root: an offset for whatever the members agree on, by which a newcomer finds the rest. 0: none, as at first.
+/// Returns the root, an offset for whatever the members agree on, by which a newcomer finds the rest; 0: none, as at
+/// first.
 /// Acquires what `nbbs_shared_set_root` or `nbbs_shared_swap_root` released.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_root(segment: *const Shared) -> u64 {

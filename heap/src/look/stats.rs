@@ -41,7 +41,7 @@ pub struct Stats {
     pub refused: usize,
 }
 
-/// The slots of one size.
+/// What the slots of one size are used for.
 ///
 /// ```
 /// use nbbs_heap::{ClassStats, Heap};

@@ -1,6 +1,6 @@
 //! Chunks from the global allocator.
 
-/// The global allocator. Without the feature `alloc` there is none, and this source has no memory.
+/// Chunks from the global allocator. Without the feature `alloc` there is none, and this source has no memory.
 ///
 /// ```
 /// use nbbs_pool::{Config, Global, Pool};
