@@ -5,6 +5,7 @@
 //! turn      one word for each seat: its member, and whether that is in the middle of an operation
 //! recover   takes over blocks whose owner is gone
 //! settle    takes over blocks that were claimed and never tagged, or untagged and never freed
+//! watch     what a recoverer remembers of them, from one recovery to the next
 //! replaced  members that had died when another took their seat
 //! ```
 //!
@@ -30,18 +31,20 @@ mod tag;
 #[cfg(test)]
 pub(crate) mod tests;
 mod turn;
+mod watch;
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 
 use nbbs::sync::{Ordering, Word};
 use nbbs::{AllocError, Buddy};
 
-pub(crate) use recover::{Dead, Found, Whose};
+pub(crate) use recover::{Dead, Deaths, Found, Whose};
 pub use recover::{Fate, Recovery};
 pub(crate) use replaced::Replaced;
 use tag::with_order;
 pub(crate) use tag::{MAX_SEATS, Owner, as_new_as, is_closing, order_of};
 pub(crate) use turn::Turn;
+use watch::Watch;
 
 /// Words from one turn to the next: a cache line.
 pub(crate) const TURN_STRIDE: usize = 8;
@@ -63,6 +66,8 @@ pub(crate) struct Seat {
     pub owner: Owner,
     /// The turn that the member last wrote.
     turn: Cell<Turn>,
+    /// What its last recovery could not tell.
+    watch: RefCell<Option<Watch>>,
 }
 
 /// Why a block is not the member's.
@@ -135,7 +140,8 @@ impl<'a, W: Word> Ledger<'a, W> {
                 word.compare_exchange(former.0, turn.0, Ordering::Release, Ordering::Relaxed);
             if seated.is_ok() {
                 let owner = Owner::new(number, turn.generation());
-                return Some(Seat { number, owner, turn: Cell::new(turn) });
+                let (turn, watch) = (Cell::new(turn), RefCell::default());
+                return Some(Seat { number, owner, turn, watch });
             }
         }
     }

@@ -6,7 +6,7 @@
 use nbbs::Piece;
 use nbbs::sync::{Ordering, Word};
 
-use super::{Ledger, Liveness, NotHeld, Owner, Seat, Turn, order_of};
+use super::{Ledger, Liveness, NotHeld, Owner, Replaced, Seat, Turn, order_of};
 
 /// What shall become of a recovered block.
 ///
@@ -73,6 +73,13 @@ pub(crate) struct Dead {
     pub(super) turn: Turn,
 }
 
+/// Members that have died and have not been recovered.
+#[derive(Clone, Debug)]
+pub(crate) struct Deaths {
+    pub dead: Vec<Dead>,
+    replaced: Vec<Replaced>,
+}
+
 /// To whom something with a tag belongs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
@@ -100,19 +107,20 @@ impl<W: Word> Ledger<'_, W> {
     }
 
     /// Recovers the blocks that the dead held. `decide` says what becomes of each block, which is the caller's when
-    /// `decide` is called.
+    /// `decide` is called. Also returns the deaths, perhaps fewer, of which no orphan is left.
     pub fn recover(
         &self,
         seat: &Seat,
         liveness: &impl Liveness,
-        dead: &[Dead],
+        deaths: &Deaths,
         mut decide: impl FnMut(u64, u64) -> Fate,
-    ) -> Recovery {
+    ) -> (Recovery, Option<Deaths>) {
         self.buddy.mend();
-        let mut recovery = Recovery { members: dead.len(), ..Recovery::default() };
+        let members = deaths.dead.len() + deaths.replaced.len();
+        let mut recovery = Recovery { members, ..Recovery::default() };
         let (mut left, mut orphans) = (Vec::new(), Vec::new());
         for found in self.blocks() {
-            match self.whose(found.tag, dead) {
+            match self.whose(found.tag, &deaths.dead) {
                 Whose::Nobodys => orphans.push(found),
                 Whose::Nowhere => recovery.damaged += 1,
                 Whose::Gone => left.push(found),
@@ -123,7 +131,7 @@ impl<W: Word> Ledger<'_, W> {
             let old = std::mem::replace(tag, seat.owner.after(*tag));
             self.swap_tag(*index, old, *tag)
         });
-        let settled = self.settle(seat, liveness, orphans);
+        let settled = self.settle(seat, liveness, &orphans, deaths);
         recovery.pending = settled.pending;
         for Found { index, tag } in left.into_iter().chain(settled.taken) {
             if self.tag_of(index) != Some(tag) {
@@ -147,7 +155,14 @@ impl<W: Word> Ledger<'_, W> {
                 },
             }
         }
-        recovery
+        (recovery, settled.told)
+    }
+
+    /// Returns who has died and has not been recovered. Whoever recovers asks before it looks for blocks.
+    pub fn deaths(&self, seat: &Seat, liveness: &impl Liveness) -> Deaths {
+        // Before the dead are looked for, as who is dead then may be replaced afterwards.
+        let replaced = self.replaced().collect();
+        Deaths { dead: self.dead(seat, liveness).collect(), replaced }
     }
 
     /// Returns the members that have died and have not been replaced.
@@ -212,9 +227,15 @@ impl<W: Word> Ledger<'_, W> {
         freed
     }
 
+    /// Records that members have been recovered.
+    pub fn bury_all(&self, Deaths { dead, replaced }: Deaths) {
+        dead.into_iter().for_each(|dead| self.bury(dead));
+        replaced.into_iter().for_each(|replaced| self.bury_replaced(replaced));
+    }
+
     /// Records that a member has been recovered, whether it has been said since that it deserted its seat, or it has
     /// been replaced there.
-    pub fn bury(&self, Dead { number, turn }: Dead) {
+    fn bury(&self, Dead { number, turn }: Dead) {
         let Some(word) = self.turn_word(number) else { return };
         let is_buried = [turn, turn.deserted()].into_iter().any(|turn| {
             // Release: as in `end`. If it fails, it is in another state, or another member has recovered it.

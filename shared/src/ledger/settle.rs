@@ -3,122 +3,126 @@
 //! A block with such a tag may also be in the hands of a live member's operation, which will return in a moment. Only
 //! an orphan stays. The checks are, in this order:
 //!
-//! 1. Its tag was read. Every member that was acting then has moved on: no free is under way that wrote the tag.
+//! 1. Its tag was read. Every member that was acting then has moved on or died: no free is under way that wrote the tag.
 //! 2. The block is there, nothing covers it, and its tag is as before.
 //! 3. Every member that was acting then has moved on, none has died in the meantime, and no claim was undone. So if the
 //!    block belonged to one of their operations, it was granted, and has a tag, or was freed after that; both change
 //!    the tag.
 //! 4. The tag is swapped, if it is as before.
 //!
-//! Nobody is waited for: if a member does not move on within a number of looks, all of it is answered "not now".
-
-use std::hint::spin_loop;
+//! Nobody is waited for: if a member does not move on within a number of looks, its turn is remembered, and the next
+//! recovery goes on from there.
 
 use nbbs::sync::Word;
 
 use super::recover::Found;
 use super::tag::with_order;
-use super::{Ledger, Liveness, Seat, Turn};
+use super::watch::Watch;
+use super::{Deaths, Ledger, Liveness, Seat};
 
-/// How often an acting member is looked at, and how often all is begun again.
-const LOOKS: usize = 32;
-const ROUNDS: usize = 4;
+/// The most checks of a recovery: so many that it begins again a few times.
+const CHECKS: usize = 8;
 
-/// The orphans that became the caller's, and how many blocks could not be decided.
+/// What became of the orphans.
 pub(super) struct Settled {
+    /// Those that became the caller's.
     pub taken: Vec<Found>,
+    /// How many blocks could not be decided.
     pub pending: usize,
-}
-
-/// A seat as it was at the beginning of a round.
-struct Seen {
-    turn: Turn,
-    /// Whether nobody had the seat, or a member that was dead.
-    is_empty: bool,
+    /// Deaths of which no orphan is left.
+    pub told: Option<Deaths>,
 }
 
 impl<W: Word> Ledger<'_, W> {
-    /// Makes the orphans among `found` the caller's.
+    /// Makes the orphans among `found` the caller's. The caller has asked for the deaths before it looked for blocks.
     pub(super) fn settle(
         &self,
         seat: &Seat,
         liveness: &impl Liveness,
-        mut found: Vec<Found>,
+        found: &[Found],
+        deaths: &Deaths,
     ) -> Settled {
-        for _ in 0..ROUNDS {
-            found.retain(|found| self.tag_of(found.index) == Some(found.tag));
-            if found.is_empty() {
-                return Settled { taken: Vec::new(), pending: 0 };
-            }
-            let seats = self.seen(seat, liveness);
-            if !self.all_moved_on(seat, &seats) {
-                continue;
-            }
-            let undone = self.buddy.undone();
-            let (mut there, mut rest) = (Vec::new(), Vec::new());
-            for &found in &found {
-                let order = self.buddy.vouch_for(found.index);
-                match order.filter(|_| self.tag_of(found.index) == Some(found.tag)) {
-                    Some(order) => there.push((found, order)),
-                    None => rest.push(found),
-                }
-            }
-            if self.all_moved_on(seat, &seats) && self.buddy.undone() == undone {
-                let taken = there.into_iter().filter_map(|(Found { index, tag }, order)| {
-                    let new = seat.owner.after(with_order(tag, order));
-                    self.swap_tag(index, tag, new).then_some(Found { index, tag: new })
-                });
-                let taken = taken.collect();
-                return Settled { taken, pending: self.still_there(&rest) };
-            }
-        }
-        Settled { taken: Vec::new(), pending: self.still_there(&found) }
-    }
-
-    /// Returns how many blocks are there with the same tags.
-    fn still_there(&self, found: &[Found]) -> usize {
-        let there = |found: &&Found| {
-            self.tag_of(found.index) == Some(found.tag) && self.buddy.order_of(found.index).is_ok()
-        };
-        found.iter().filter(there).count()
-    }
-
-    /// Returns all seats. The caller's own counts as empty: it has no other operation under way.
-    fn seen(&self, seat: &Seat, liveness: &impl Liveness) -> Vec<Seen> {
-        let seats = 0..self.seats();
-        let seen = seats.map(|number| {
-            let turn = self.turn(number).unwrap_or(Turn(0));
-            let is_empty = number == seat.number || !turn.is_live() || !liveness.is_alive(number);
-            Seen { turn, is_empty }
+        let mut settled = Settled { taken: Vec::new(), pending: 0, told: None };
+        let former = seat.watch.take();
+        let left = former.and_then(|watch| self.pursue(seat, liveness, watch, &mut settled));
+        // What was found since the former watch began waits for its end: other operations may have it in hand.
+        let left = left.or_else(|| {
+            let watch = self.watch(seat, found.to_vec(), deaths.clone());
+            self.pursue(seat, liveness, watch, &mut settled)
         });
-        seen.collect()
+        settled.pending = found.iter().filter(|found| self.is_there(found)).count();
+        if settled.pending == 0 {
+            settled.told = Some(deaths.clone());
+        } else {
+            seat.watch.replace(left);
+        }
+        settled
     }
 
-    /// Returns whether every operation under way ends soon, and nobody has come or died since `seats` was seen.
-    fn all_moved_on(&self, seat: &Seat, seats: &[Seen]) -> bool {
-        seats.iter().enumerate().filter(|&(number, _)| number != seat.number).all(
-            |(number, seen)| {
-                let now = self.turn(number).unwrap_or(seen.turn);
-                let same = |turn: Turn| {
-                    turn.generation() == seen.turn.generation()
-                        && turn.is_live() == seen.turn.is_live()
-                };
-                if seen.is_empty {
-                    return now == seen.turn;
-                }
-                same(now) && (!now.acts() || self.moves_on(number, now, same))
-            },
-        )
-    }
-
-    /// Returns whether the member on a seat, whose turn is `acting`, ends that operation within a number of looks.
-    fn moves_on(&self, number: usize, acting: Turn, same: impl Fn(Turn) -> bool) -> bool {
-        for _ in 0..LOOKS {
-            match self.turn(number) {
-                Some(now) if now != acting => return same(now),
-                _ => spin_loop(),
+    /// Goes on as far as nobody stands still. Returns the watch unless there is nothing left to tell.
+    fn pursue(
+        &self,
+        seat: &Seat,
+        liveness: &impl Liveness,
+        mut watch: Watch,
+        settled: &mut Settled,
+    ) -> Option<Watch> {
+        for _ in 0..CHECKS {
+            watch.orphans.retain(|found| self.is_there(found));
+            if watch.orphans.is_empty() {
+                settled.told = Some(watch.deaths);
+                return None;
+            }
+            if !self.check(seat, liveness, &mut watch, &mut settled.taken) {
+                break;
             }
         }
+        Some(watch)
+    }
+
+    /// Makes the next check. Returns `false` if a member stands still.
+    fn check(
+        &self,
+        seat: &Seat,
+        liveness: &impl Liveness,
+        watch: &mut Watch,
+        taken: &mut Vec<Found>,
+    ) -> bool {
+        self.forget_frees(liveness, &mut watch.frees);
+        if !watch.frees.is_empty() {
+            return false;
+        }
+        let Some(mut vouched) = watch.vouched.take() else {
+            watch.vouched = self.vouch(seat, liveness, &watch.orphans);
+            return true;
+        };
+        let have_stayed = self.forget_claims(liveness, &mut vouched.claims);
+        // After the claims have ended, who count what they undo before that.
+        if !have_stayed || self.buddy.undone() != vouched.undone {
+            return true;
+        }
+        if vouched.claims.is_empty() {
+            let there = vouched.there.into_iter();
+            taken.extend(there.filter_map(|(found, order)| self.take_orphan(seat, found, order)));
+            return true;
+        }
+        watch.vouched = Some(vouched);
         false
+    }
+
+    /// Makes an orphan the caller's, unless it has become another's, and returns it with its new tag.
+    fn take_orphan(&self, seat: &Seat, Found { index, tag }: Found, order: u32) -> Option<Found> {
+        let new = seat.owner.after(with_order(tag, order));
+        self.swap_tag(index, tag, new).then_some(Found { index, tag: new })
+    }
+
+    /// Returns whether the tag is as it was found.
+    pub(super) fn has_tag(&self, found: &Found) -> bool {
+        self.tag_of(found.index) == Some(found.tag)
+    }
+
+    /// Returns whether the block is there, with the same tag.
+    fn is_there(&self, found: &Found) -> bool {
+        self.has_tag(found) && self.buddy.order_of(found.index).is_ok()
     }
 }

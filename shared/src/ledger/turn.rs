@@ -39,6 +39,11 @@ impl Turn {
         self.0 & 1 == 1
     }
 
+    /// Returns whether nobody has come, died and been found dead, or left between these turns of a seat.
+    pub const fn is_one_life(self, other: Self) -> bool {
+        self.0 & !COUNT == other.0 & !COUNT
+    }
+
     /// Returns the turn with which the next generation begins.
     pub const fn seated(self) -> Self {
         Self((self.generation().wrapping_add(1) << GENERATION) | LIVE)
@@ -73,6 +78,8 @@ mod tests {
         assert!(born.next().acts() && !born.next().next().acts());
         assert!(!born.gone().is_live());
         assert_eq!(born.next().gone().seated().generation(), 2);
+        assert!(born.is_one_life(born.next()) && !born.is_one_life(born.gone()));
+        assert!(!born.is_one_life(born.next().gone().seated()));
         assert!(!born.next().gone().seated().acts());
         for turn in [born, born.next(), born.next().gone()] {
             assert!(turn.deserted().is_deserted() && !turn.is_deserted());

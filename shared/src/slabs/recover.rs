@@ -6,7 +6,7 @@ use nbbs::sync::{Ordering, Word};
 use super::class::size;
 use super::pins::VISIT;
 use super::{Memory, Slab, Slabs};
-use crate::ledger::{Dead, Fate, Liveness, Owner, Recovery, Replaced, Seat, Whose, is_closing};
+use crate::ledger::{Dead, Fate, Liveness, Owner, Recovery, Seat, Whose, is_closing};
 
 /// A slot that was made the recoverer's, and its new tag.
 struct Left {
@@ -24,14 +24,12 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         liveness: &impl Liveness,
         mut decide: impl FnMut(u64, u64) -> Fate,
     ) -> Recovery {
-        // Before the dead are looked for, and before the walk, which recovers what belongs to none of today's members.
-        let replaced: Vec<Replaced> = self.ledger.replaced().collect();
-        let dead: Vec<Dead> = self.ledger.dead(seat, liveness).collect();
+        // Before the walk, which recovers what belongs to none of today's members.
+        let deaths = self.ledger.deaths(seat, liveness);
         let bytes = |units: u64| units << self.shape.unit_log2;
         let decide_block = |index, units| decide(bytes(index), bytes(units));
-        let mut recovery = self.ledger.recover(seat, liveness, &dead, decide_block);
-        recovery.members += replaced.len();
-        for Left { slab, slot, tag } in self.left(seat, &dead, &mut recovery) {
+        let (mut recovery, told) = self.ledger.recover(seat, liveness, &deaths, decide_block);
+        for Left { slab, slot, tag } in self.left(seat, &deaths.dead, &mut recovery) {
             // Relaxed: the member has acquired it. If it has changed, the member to which the slot was sent has taken
             // it.
             let is_left = |word: &W| word.load(Ordering::Relaxed) == tag;
@@ -52,9 +50,8 @@ impl<W: Word, M: Memory<W>> Slabs<'_, W, M> {
         let closed = self.ledger.blocks().into_iter();
         let closed = closed.filter(|found| Owner::of(found.tag) == Owner::CLOSED).collect();
         self.free_closed(seat, closed, liveness);
-        if recovery.pending == 0 {
-            dead.into_iter().for_each(|dead| self.ledger.bury(dead));
-            replaced.into_iter().for_each(|replaced| self.ledger.bury_replaced(replaced));
+        if let Some(deaths) = told {
+            self.ledger.bury_all(deaths);
         }
         recovery
     }

@@ -11,7 +11,8 @@ use crate::ledger::recover::Found;
 
 /// A recoverer, seat 0, settles what it has found at unit 0. Returns an overlap, if it then has what another has.
 fn settle(hand: &mut Hand<'_>, world: &World, found: Vec<Found>) -> Result<(), Violation> {
-    let settled = world.ledger().settle(&hand.seat, world, found);
+    let deaths = world.ledger().deaths(&hand.seat, world);
+    let settled = world.ledger().settle(&hand.seat, world, &found, &deaths);
     for taken in settled.taken {
         hand.held.push(world.oracle.take(hand.seat.number, taken.index, 0)?);
     }
