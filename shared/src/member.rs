@@ -342,8 +342,9 @@ impl Member {
     }
 
     /// Returns how many members have died and have not been recovered, or only in part, as something of theirs may be
-    /// [pending](Recovery::pending): they count until a recovery finds nothing pending. Those whose seats others have
-    /// by now count as one for each seat. Cost: a system call for each seat that is taken.
+    /// [pending](Recovery::pending): they count until a recovery finds nothing pending, or what was pending when this
+    /// member first found them dead is told. Those whose seats others have by now count as one for each seat. Cost: a
+    /// system call for each seat that is taken.
     ///
     /// ```
     /// # use nbbs_shared::{Fate, Geometry, Segment};
@@ -373,7 +374,8 @@ impl Member {
     /// Several members may call this at the same time; each block goes to one of them, and a member that dies in it is
     /// recovered by the next. `decide` must know what is still needed, such as the [root](Segment::root), or messages
     /// that were sent and not yet received; it may use this member. Waits for nobody: where a member stands still in
-    /// the middle of an operation, blocks that could be its own are [pending](Recovery::pending).
+    /// the middle of an operation, blocks that could be its own are [pending](Recovery::pending), and this member
+    /// remembers what it saw for its next call.
     ///
     /// A block or slot that was sent to another member may be [taken](Self::take_from) by it after `recover` has looked
     /// and before `decide` has answered. Then the answer has no effect, though [`kept`](Recovery::kept) counts a
@@ -385,9 +387,11 @@ impl Member {
     /// was freed. Until then it is not pending, and its member no longer counts as dead: a program in which members die
     /// recovers now and then, too, when [`dead`](Self::dead) says that it need not.
     ///
-    /// Cost: a walk over the bookkeeping, a system call or two for each seat, and memory of the process, which ends if it
-    /// has none: a few words for each block in use, and for each slot of the dead. If `decide` panics, the blocks about
-    /// which it was not asked are this member's, and are recovered when it is gone.
+    /// Cost: a walk over the bookkeeping, a system call or two for each seat, a few more for each whose member is in the
+    /// middle of an operation, and memory of the process, which ends if it has none: a few words for each block in use,
+    /// and for each slot of the dead. A few words for each block that is pending, and for each seat, stay until the next
+    /// call. If `decide` panics, the blocks about which it was not asked are this member's, and are recovered when it
+    /// is gone.
     ///
     /// # Panics
     /// If `decide` does, or if a member has written into the bookkeeping, where it must not.

@@ -51,8 +51,10 @@ pub struct Recovery {
     pub freed: usize,
     /// Blocks and slots that were recovered and now belong to the recoverer.
     pub kept: usize,
-    /// Blocks of which it could not be told whether they belong to an operation under way, because a member stands
-    /// still in the middle of one, or others were just changing them. A later recovery will tell.
+    /// Blocks of which it could not be told whether they belong to an operation under way: a member stands still in the
+    /// middle of one, or was preempted there, or others were just changing them. The same member's next recovery goes
+    /// on from what this one saw, and each member that was in an operation has to go on, or die, only once or twice
+    /// until it is told. Beside members that never rest something is pending at any time, also when nobody has died.
     pub pending: usize,
     /// Blocks and slots whose tags name a seat that does not exist, or that the buddy allocator would not free:
     /// somebody has written where it must not. They stay as they are.

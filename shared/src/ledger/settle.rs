@@ -5,13 +5,13 @@
 //!
 //! 1. Its tag was read. Every member that was acting then has moved on or died: no free is under way that wrote the tag.
 //! 2. The block is there, nothing covers it, and its tag is as before.
-//! 3. Every member that was acting then has moved on, none has died in the meantime, and no claim was undone. So if the
-//!    block belonged to one of their operations, it was granted, and has a tag, or was freed after that; both change
-//!    the tag.
+//! 3. Every member that was acting then has moved on, unless it had died before the look, and no claim was undone. So
+//!    if the block belonged to one of their operations, it was granted, and has a tag, or was freed after that; both
+//!    change the tag.
 //! 4. The tag is swapped, if it is as before.
 //!
-//! Nobody is waited for: if a member does not move on within a number of looks, its turn is remembered, and the next
-//! recovery goes on from there.
+//! Nobody is waited for: if a member does not move on within a number of looks, what was seen is remembered, and the
+//! next recovery goes on from there.
 
 use nbbs::sync::Word;
 

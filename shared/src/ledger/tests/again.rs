@@ -38,7 +38,7 @@ fn play<'w>(
 #[test]
 fn by_a_free() {
     for frees in 0..12 {
-        for looks in 0..30 {
+        for looks in 0..70 {
             for claims in 0..16 {
                 let world = World::new(64);
                 let (recoverer, mut member) = (world.sit(0), world.sit(1));
