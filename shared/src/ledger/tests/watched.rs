@@ -233,6 +233,43 @@ fn what_another_recovers_is_no_longer_watched() {
     assert_eq!((found.kept, found.pending), (0, 0));
 }
 
+/// A member has a claim when it is seen, and takes it back until the next recovery, and another has one then. Only the
+/// count tells: both have been seen at rest.
+#[test]
+fn a_claim_is_undone_in_between() {
+    let world = World::new(64);
+    let recoverer = world.sit(0);
+    let (mut large, mut collides) = (world.sit(4), world.sit(5));
+    collides.alloc(0).unwrap();
+    let begins = collides.held[0].index;
+    collides.free().unwrap();
+    // A larger block where that member begins, and nothing in the other half.
+    large.alloc(5).unwrap();
+    if large.held[0].index != begins & 32 {
+        large.alloc(5).unwrap();
+        large.held.swap(0, 1);
+        large.free().unwrap();
+    }
+    let unit = (begins ^ 32) | 7;
+    let [mut first, mut second, mut last] = [1, 2, 3].map(|seat| Slow::sits(&world, seat));
+    first.claims(unit);
+    assert_eq!(settle(&world, &recoverer).unwrap(), 1);
+    first.clears(unit);
+    first.ends();
+    second.claims(unit);
+    assert_eq!(settle(&world, &recoverer).unwrap(), 1);
+    let undone = world.ledger().buddy.undone();
+    collides.alloc(0).unwrap();
+    collides.free().unwrap();
+    assert_ne!(world.ledger().buddy.undone(), undone);
+    second.clears(unit);
+    second.ends();
+    last.claims(unit);
+    assert_eq!(settle(&world, &recoverer).unwrap(), 1);
+    last.is_granted(unit);
+    assert_eq!(settle(&world, &recoverer).unwrap(), 0);
+}
+
 /// A member has a claim when it is seen, takes it back and dies, and has not said so; another claims the unit, whom the
 /// recoverer has seen at rest just before. The death is not taken for an end, whenever it is, and whoever has the seat
 /// afterwards.
