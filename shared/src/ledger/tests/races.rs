@@ -19,6 +19,8 @@ fn churn(hand: &mut Hand<'_>) -> Result<(), Violation> {
 }
 
 fn recover(hand: &mut Hand<'_>) -> Result<(), Violation> {
+    hand.recover()?;
+    // Goes on with what it watches.
     hand.recover().map(drop)
 }
 
