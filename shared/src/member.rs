@@ -387,11 +387,11 @@ impl Member {
     /// was freed. Until then it is not pending, and its member no longer counts as dead: a program in which members die
     /// recovers now and then, too, when [`dead`](Self::dead) says that it need not.
     ///
-    /// Cost: a walk over the bookkeeping, a system call or two for each seat, a few more for each whose member is in the
-    /// middle of an operation, and memory of the process, which ends if it has none: a few words for each block in use,
-    /// and for each slot of the dead. A few words for each block that is pending, and for each seat, stay until the next
-    /// call. If `decide` panics, the blocks about which it was not asked are this member's, and are recovered when it
-    /// is gone.
+    /// Cost: a walk over the bookkeeping, a system call or two for each seat, a few more for each whose member is in
+    /// the middle of an operation, and memory of the process, which ends if it has none: a few words for each block in
+    /// use, and for each slot of the dead. A few words for each block that is pending, and for each seat, stay until
+    /// the next call. If `decide` panics, the blocks about which it was not asked are this member's, and are recovered
+    /// when it is gone.
     ///
     /// # Panics
     /// If `decide` does, or if a member has written into the bookkeeping, where it must not.

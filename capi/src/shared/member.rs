@@ -234,8 +234,9 @@ pub unsafe extern "C" fn nbbs_shared_block(
     }
 }
 
-/// Returns how many members have died that nobody has recovered, or only in part, as something of theirs may be pending:
-/// they count until what was pending when they were found dead is told. A system call for each seat that is taken.
+/// Returns how many members have died that nobody has recovered, or only in part, as something of theirs may be
+/// pending: they count until what was pending when they were found dead is told. A system call for each seat that is
+/// taken.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize {
     // SAFETY: the caller's promise about pointers.
@@ -249,8 +250,8 @@ pub unsafe extern "C" fn nbbs_shared_dead(member: *const SharedMember) -> usize 
 /// Several members may call it at the same time: each block goes to one of them, and the next recovery recovers whoever
 /// dies in the call. `keeps` must know what is still needed, such as the root, or messages that were sent and not yet
 /// received. The receiver of a message may take it while `keeps` is asked: then the answer has no effect. Waits for
-/// nobody, and remembers for the member's next call what is pending. Costs a walk over the bookkeeping, a system call or
-/// two for each seat, a few more for each whose member is in the middle of an operation, and memory of the process,
+/// nobody, and remembers for the member's next call what is pending. Costs a walk over the bookkeeping, a system call
+/// or two for each seat, a few more for each whose member is in the middle of an operation, and memory of the process,
 /// which ends if it has none: a few words for each block in use, and for each slot of the dead. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_recover(

@@ -3,7 +3,8 @@
 //! A block with such a tag may also be in the hands of a live member's operation, which will return in a moment. Only
 //! an orphan stays. The checks are, in this order:
 //!
-//! 1. Its tag was read. Every member that was acting then has moved on or died: no free is under way that wrote the tag.
+//! 1. Its tag was read. Every member that was acting then has moved on or died: no free that wrote the tag is under
+//!    way.
 //! 2. The block is there, nothing covers it, and its tag is as before.
 //! 3. Every member that was acting then has moved on, unless it had died before the look, and no claim was undone. So
 //!    if the block belonged to one of their operations, it was granted, and has a tag, or was freed after that; both

@@ -1,5 +1,5 @@
-//! What a recoverer remembers of blocks that may be orphans, from one recovery to the next: their tags, and the turns of
-//! the members that were acting when it looked.
+//! What a recoverer remembers of blocks that may be orphans, from one recovery to the next: their tags, and the turns
+//! of the members that were acting when it looked.
 //!
 //! A member that is preempted in an operation has an odd turn for as long as that takes, and hardly ever are all turns
 //! even at once. But each of them changes some time, and needs to do so only once.

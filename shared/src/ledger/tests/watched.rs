@@ -1,4 +1,4 @@
-//! Members that are never at rest when somebody recovers: what may be theirs is watched until each of them has moved on.
+//! Members that are never at rest when somebody recovers: what may be theirs is watched until each has moved on.
 
 use std::sync::atomic::Ordering;
 
