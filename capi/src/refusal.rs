@@ -369,7 +369,7 @@ impl fmt::Display for Error {
                 write!(f, "offset {value:#x} is not aligned to {limit} bytes")
             }
             Code::NotYours if limit == 0 => {
-                write!(f, "no block that is anybody's begins at {value:#x}")
+                write!(f, "nobody has a block that begins at {value:#x}")
             }
             Code::NotYours => {
                 write!(f, "the block at {value:#x} is that of seat {limit}'s member {other}")

@@ -400,7 +400,7 @@ impl fmt::Display for OffsetError {
                 write!(f, "the block at {offset:#x} is {owner}'s")
             }
             Self::NotYours { offset, owner: None } => {
-                write!(f, "no block that is anybody's begins at {offset:#x}")
+                write!(f, "nobody has a block that begins at {offset:#x}")
             }
             Self::NoSlot { offset, bytes } => {
                 write!(

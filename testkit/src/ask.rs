@@ -96,7 +96,7 @@ pub enum No {
     /// The allocator does not offer this.
     NotOffered,
     /// The range has no place for the request, whatever is free.
-    NoPlace,
+    Nowhere,
     /// Nothing suitable is free.
     Exhausted,
     /// A unit is in use.
@@ -159,7 +159,7 @@ pub fn within(units: u64, order: u32, range: Range<u64>, top_down: bool) -> Requ
 impl From<RequestError> for No {
     fn from(error: RequestError) -> Self {
         match error {
-            RequestError::NoPlace { .. } => Self::NoPlace,
+            RequestError::NoPlace { .. } => Self::Nowhere,
             RequestError::Exhausted { .. } => Self::Exhausted,
             RequestError::InUse { unit } => Self::InUse(unit),
             _ => Self::Wrong,

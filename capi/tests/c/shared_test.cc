@@ -204,7 +204,7 @@ TEST(Shared, SaysWhyNot) {
     expect_refusal(NBBS_CODE_NOT_YOURS, std::string("the block at ") + at + " is that of seat 1's member 1",
                    [&](nbbs_error *error) { return nbbs_shared_free(other, whole, error); });
     EXPECT_EQ(nbbs_shared_free(member, whole, nullptr), NBBS_CODE_OK);
-    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("no block that is anybody's begins at ") + at,
+    expect_refusal(NBBS_CODE_NOT_YOURS, std::string("nobody has a block that begins at ") + at,
                    [&](nbbs_error *error) { return nbbs_shared_free(member, whole, error); });
     EXPECT_EQ(segment.misuse.size(), ordinary + 2);
     snprintf(at, sizeof at, "%#zx", static_cast<size_t>(whole + 8));

@@ -1,5 +1,7 @@
 //! What a heap's memory is used for.
 
+use core::fmt;
+
 use crate::class::{CLASSES, Class, UNIT};
 use crate::region::{Memory, Region};
 
@@ -39,6 +41,28 @@ pub struct Stats {
     pub largest_free: usize,
     /// Frees that were refused.
     pub refused: usize,
+}
+
+/// One line, in bytes.
+///
+/// ```
+/// # use nbbs_heap::Heap;
+/// # use std::alloc::Layout;
+/// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+///
+/// assert!(HEAP.alloc(Layout::new::<[u8; 100_000]>()).is_some());
+/// let said = HEAP.stats().to_string();
+/// assert!(said.contains("100352 in runs, 0 in slots"), "{said}");
+/// ```
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, free, runs, slots, free_slots, largest_free, refused, .. } = self;
+        write!(
+            f,
+            "{bytes} bytes: {free} free, {runs} in runs, {slots} in slots, {free_slots} in free slots; "
+        )?;
+        write!(f, "largest free piece {largest_free}; {refused} frees refused")
+    }
 }
 
 /// What the slots of one size are used for.

@@ -1,5 +1,7 @@
 //! Statistics: how much of an arena is free, used and reserved, and in which blocks.
 
+use core::fmt;
+
 use super::{Look, Piece};
 use crate::layout::geometry::MAX_ORDERS;
 use crate::sync::Word;
@@ -36,6 +38,29 @@ pub struct Stats {
     pub used_blocks: [u64; MAX_ORDERS],
     /// Runs in use that are not blocks.
     pub used_runs: u64,
+}
+
+/// One line, in units.
+///
+/// ```
+/// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+/// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+/// buddy.reserve(0..4)?;
+/// buddy.alloc(3)?;
+/// let said = "64 units: 52 free, 8 in use, 4 reserved, 0 in caches; largest free block 32";
+/// assert_eq!(buddy.stats().to_string(), said);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+impl fmt::Display for Stats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { units, free_units, used_units, reserved_units, cached_units, .. } = self;
+        let largest = self.largest_free_order().map_or(0, |order| 1_u64 << order);
+        write!(
+            f,
+            "{units} units: {free_units} free, {used_units} in use, {reserved_units} reserved, "
+        )?;
+        write!(f, "{cached_units} in caches; largest free block {largest}")
+    }
 }
 
 impl Stats {

@@ -91,7 +91,7 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
         let exact = matches!(ask, Ask::Within(..));
         let has_place = has_place(&ask);
         let answer = self.subject.ask(self.told, ask);
-        let says_so = answer == Err(No::NoPlace);
+        let says_so = answer == Err(No::Nowhere);
         if has_place && says_so {
             return Err(Violation::wrong(question, "a place, or none now", answer));
         }
