@@ -6,7 +6,7 @@ use core::sync::atomic::AtomicPtr;
 
 use crate::chunk::{Chunk, Extra, Place, SLOTS, extend, first_bit};
 use crate::error::Exhausted;
-use crate::index::Index;
+use crate::index::{self, Bucket, Index, Stretch};
 use crate::source::ChunkSource;
 use crate::sync::{AtomicU64, Ordering, Pointer, Word};
 
@@ -16,8 +16,6 @@ const FIRST: usize = 8;
 const SEGMENTS: usize = 28;
 /// Chunks in all segments.
 pub(crate) const MOST_CHUNKS: usize = FIRST * ((1 << SEGMENTS) - 1);
-/// Entries of a segment's index for each chunk.
-const ENTRIES: usize = 2;
 
 pub(crate) struct Table<T, W: Word> {
     segments: [W::Pointer<Segment<T, W>>; SEGMENTS],
@@ -32,14 +30,13 @@ pub(crate) struct Segment<T, W: Word> {
     chunks: NonNull<W::Pointer<Chunk<T, W>>>,
     /// A bit for each chunk: it may have room.
     room: NonNull<W>,
-    entries: NonNull<W>,
-    /// Not 0 if a chunk is missing in the index.
-    crowded: W,
+    buckets: NonNull<Bucket<W>>,
     len: usize,
 }
 
 /// Returns which segment a chunk is in, and its position there. For a number that no chunk can have there may be no such
 /// segment.
+#[inline]
 fn place(number: usize) -> (usize, usize) {
     let shifted = number.saturating_add(FIRST);
     let segment = (shifted.ilog2() - FIRST.ilog2()) as usize;
@@ -162,25 +159,25 @@ impl<T, W: Word> Table<T, W> {
             let memory = chunk.memory() as usize;
             memory != 0 && address.wrapping_sub(memory) < chunk.slots() * Chunk::<T, W>::STRIDE
         };
+        let stretches = Stretch::around(address, chunk_bytes);
         // The segments with the most chunks first.
-        let last = place(self.count()).0;
-        (0..=last).rev().filter_map(|segment| self.segment(segment)).find_map(|segment| {
-            let listed = segment.index().near(address, chunk_bytes);
-            let listed = listed.filter_map(|at| segment.get(at)).find(holds);
-            // Relaxed: a chunk that is not listed yet has handed out nothing.
-            let crowded = || segment.len == FIRST || segment.crowded.load(Ordering::Relaxed) != 0;
-            listed.or_else(|| {
-                let mut all = (0..segment.len).map_while(|at| segment.get(at));
-                if crowded() { all.find(holds) } else { None }
-            })
-        })
+        for segment in (0..=place(self.count()).0).rev() {
+            let Some(segment) = self.segment(segment) else { continue };
+            for stretch in stretches {
+                let found = segment.index().find(stretch, |at| segment.get(at).filter(holds));
+                if found.is_some() {
+                    return found;
+                }
+            }
+        }
+        None
     }
 
     /// Makes a chunk that has just got memory findable by address.
     pub(crate) fn enlist(&self, chunk: &Chunk<T, W>, chunk_bytes: usize) {
         let (segment, at) = place(chunk.number());
         if let Some(segment) = self.segment(segment) {
-            segment.index().enlist(at, chunk.memory() as usize, chunk_bytes);
+            segment.index().enlist(at, Stretch::of(chunk.memory() as usize, chunk_bytes));
         }
     }
 
@@ -188,7 +185,7 @@ impl<T, W: Word> Table<T, W> {
     pub(crate) fn strike(&self, chunk: &Chunk<T, W>, chunk_bytes: usize) {
         let (segment, at) = place(chunk.number());
         if let Some(segment) = self.segment(segment) {
-            segment.index().strike(at, chunk.memory() as usize, chunk_bytes);
+            segment.index().strike(at, Stretch::of(chunk.memory() as usize, chunk_bytes));
         }
     }
 
@@ -298,16 +295,11 @@ impl<T, W: Word> Segment<T, W> {
     }
 
     fn index(&self) -> Index<'_, W> {
-        // SAFETY: the array has that many words, initialised by `Plan::make`.
-        let entries =
-            unsafe { core::slice::from_raw_parts(self.entries.as_ptr(), entries(self.len)) };
-        Index { entries, crowded: &self.crowded }
+        // SAFETY: the array has that many buckets, initialised by `Plan::make`.
+        let buckets =
+            unsafe { core::slice::from_raw_parts(self.buckets.as_ptr(), index::buckets(self.len)) };
+        Index { buckets }
     }
-}
-
-/// Returns the number of entries in the index of a segment; the first segment is searched without an index.
-fn entries(len: usize) -> usize {
-    if len == FIRST { 0 } else { len * ENTRIES }
 }
 
 /// The positions of the arrays in a segment's block.
@@ -315,7 +307,7 @@ struct Plan<T, W: Word> {
     layout: Layout,
     chunks: usize,
     room: usize,
-    entries: usize,
+    buckets: usize,
     len: usize,
     of: core::marker::PhantomData<Segment<T, W>>,
 }
@@ -326,9 +318,9 @@ impl<T, W: Word> Plan<T, W> {
         let mut layout = Layout::new::<Segment<T, W>>();
         let chunks = extend::<W::Pointer<Chunk<T, W>>>(&mut layout, len)?;
         let room = extend::<W>(&mut layout, len.div_ceil(SLOTS))?;
-        let entries = extend::<W>(&mut layout, entries(len))?;
+        let buckets = extend::<Bucket<W>>(&mut layout, index::buckets(len))?;
         let of = core::marker::PhantomData;
-        Some(Self { layout: layout.pad_to_align(), chunks, room, entries, len, of })
+        Some(Self { layout: layout.pad_to_align(), chunks, room, buckets, len, of })
     }
 
     /// # Safety
@@ -348,11 +340,16 @@ impl<T, W: Word> Plan<T, W> {
             (0..self.len).for_each(|at| first.add(at).write(W::Pointer::null()));
             first
         };
+        // SAFETY: as above.
+        let buckets = unsafe {
+            let first = block.add(self.buckets).cast::<Bucket<W>>();
+            (0..index::buckets(self.len)).for_each(|at| first.add(at).write(Bucket::new()));
+            first
+        };
         let segment = Segment {
             chunks,
             room: words(self.room, self.len.div_ceil(SLOTS)),
-            entries: words(self.entries, entries(self.len)),
-            crowded: W::new(0),
+            buckets,
             len: self.len,
         };
         // SAFETY: the segment is first in the block, and the block is ours.

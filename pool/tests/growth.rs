@@ -142,11 +142,11 @@ const FEW: u64 = 80;
 #[test]
 fn operations_look_at_few_words() {
     let bank = Bank::new(64, 27);
-    // Eight chunks without an index, and 16 with one.
+    // Two segments.
     let config = Config::new().chunk_size(64).limit(24 * 64);
     let pool = BankPool::<Stepped>::with_words(&bank, config);
     for _ in 0..20 {
-        pool.reserve(24 * 64).unwrap();
+        count_steps(10_000, || pool.reserve(24 * 64)).unwrap().0.unwrap();
         let all: Vec<_> = (0..24 * 64).map(|_| pool.alloc(ITEM).unwrap()).collect();
         for &object in &all {
             count_steps(FEW, || pool.free(object)).unwrap().0.unwrap();

@@ -50,7 +50,7 @@ fn workers_beside_one_who_grows_and_shrinks() {
     }
 }
 
-/// The ninth chunk is the first that an index lists.
+/// The ninth chunk is the first of a segment.
 #[test]
 fn two_grow_behind_eight_chunks() {
     for _ in 0..ROUNDS {

@@ -40,7 +40,7 @@ fn a_chunk_that_comes_back() {
     race(2, || Watched::new(1, 1, 1), &[|watched| (shrink(watched), grow(watched)).1, box_it]);
 }
 
-/// The ninth chunk is the first that an index lists: a thread that has an object of it finds it there.
+/// The ninth chunk is the first of a segment: a thread that has an object of it finds it there.
 #[test]
 fn a_chunk_that_is_listed() {
     fn hold_eight() -> std::sync::Arc<Watched> {

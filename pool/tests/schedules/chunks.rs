@@ -31,7 +31,7 @@ fn body<'a>(act: impl FnOnce() + Send + 'a) -> Body<'a> {
     })
 }
 
-/// An object is found by its address as soon as it is handed out. The ninth chunk is the first that an index lists.
+/// An object is found by its address as soon as it is handed out. The ninth chunk is the first of a segment.
 #[test]
 fn a_chunk_is_listed_before_it_is_used() {
     for busy in [0, 8] {
