@@ -1,12 +1,13 @@
 //! From an address to a chunk: a table of buckets of 7 chunks, indexed by stretches of addresses.
 //!
 //! A chunk is listed under the stretch in which it begins. A stretch is at least as long as a chunk, so an address
-//! belongs to a chunk listed under its own stretch or under the one before. A chunk that finds its bucket full is counted
-//! there and goes on to the next bucket, from the last to the first. A look-up goes on as long as the count is not 0.
+//! belongs to a chunk listed under its own stretch or under the one before. A chunk that finds its bucket full is
+//! counted there and goes on to the next bucket, from the last to the first. A look-up goes on as long as the count is
+//! not 0.
 //!
 //! A caller that has a chunk to itself, with all slots claimed, lists it and strikes it out. Between the two its entry
-//! stays where it is, and no count on the way there is 0: who holds an object of the chunk finds it, whatever others list
-//! and strike out. A caller that dies half way leaves counts that are too high, and costs look-ups there a bucket more.
+//! stays where it is, and no count on the way there is 0: the holder of an object of the chunk finds it, whatever
+//! others list and strike out. A caller that dies half way leaves counts too high, which costs look-ups there a bucket more.
 //!
 //! Each chunk of a segment has one entry at most, and there is a bucket for each 4 of them, so 3 of 7 entries are free.
 //! In a full segment a look-up reads 1.08 buckets for a stretch on average, and among 60,000 chunks a dozen at most, as
@@ -131,7 +132,8 @@ impl<'s, W: Word> Index<'s, W> {
             if listed {
                 return;
             }
-            add(&bucket.passed, 1);
+            // Relaxed: see `find`.
+            update(&bucket.passed, Ordering::Relaxed, |passed| Some(passed + 1));
         }
     }
 
@@ -146,15 +148,10 @@ impl<'s, W: Word> Index<'s, W> {
             if struck {
                 return;
             }
-            add(&bucket.passed, -1);
+            // Relaxed: a count that is too high for a while costs look-ups a bucket more.
+            update(&bucket.passed, Ordering::Relaxed, |passed| Some(passed - 1));
         }
     }
-}
-
-/// Adds to a count of chunks.
-fn add<W: Word>(count: &W, more: i64) {
-    // Relaxed: see `find`.
-    update(count, Ordering::Relaxed, |old| Some(old.wrapping_add_signed(more)));
 }
 
 #[cfg(test)]

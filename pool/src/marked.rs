@@ -93,7 +93,8 @@ impl<T, S: ChunkSource> Pool<T, S> {
         Ok((Slots(chunk), word, slots))
     }
 
-    /// Returns the chunk whose memory contains an address. Cost: O(1); O(log chunks) for addresses of no chunk.
+    /// Returns the chunk whose memory contains an address. Cost: O(1) on average over the chunks, O(log chunks) for the
+    /// oldest ones and for addresses of no chunk; no read-modify-write.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());

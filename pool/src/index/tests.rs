@@ -209,7 +209,7 @@ mod races {
         })
     }
 
-    /// A chunk that has passed the full bucket is found all the time, while others come and go in both, and so are they.
+    /// A chunk that has passed the full bucket is found all the time while others come and go in both, and so are they.
     #[test]
     fn a_chunk_is_found_while_others_come_and_go() {
         let (passed, come) = (ENTRIES, ENTRIES + 1);

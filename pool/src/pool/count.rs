@@ -64,8 +64,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Returns whether an object that was allocated by pointer is at `object`.
     ///
-    /// It is `false` for an object that a [`PoolBox`](crate::PoolBox) owns, and for any other address. Cost: O(1);
-    /// O(log chunks) for addresses of no chunk.
+    /// It is `false` for an object that a [`PoolBox`](crate::PoolBox) owns, and for any other address. Cost: O(1) on
+    /// average over the chunks, O(log chunks) for the oldest ones and for addresses of no chunk; no read-modify-write.
     ///
     /// ```
     /// use std::ptr::NonNull;

@@ -1,7 +1,7 @@
 //! Memory for slots that have numbers.
 
 use std::alloc::Layout;
-use std::cell::UnsafeCell;
+use std::cell::{RefCell, UnsafeCell};
 use std::collections::{BTreeMap, BTreeSet};
 use std::mem::MaybeUninit;
 use std::ptr::NonNull;
@@ -20,6 +20,26 @@ pub struct Bank<T = Item> {
     memory: Box<[UnsafeCell<MaybeUninit<T>>]>,
     chunk_size: usize,
     ledger: Mutex<Ledger>,
+}
+
+thread_local! {
+    /// The memory of banks that have gone, for the next ones: the place where a chunk is listed depends on its address,
+    /// and an explorer's race must do the same each time.
+    static KEPT: RefCell<Vec<(Layout, *mut u8)>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Returns memory of this many slots, the same as the last bank of this thread and size had.
+fn memory<T>(slots: usize) -> Box<[UnsafeCell<MaybeUninit<T>>]> {
+    let layout = Layout::array::<T>(slots).unwrap();
+    let kept = KEPT.with_borrow_mut(|kept| {
+        let at = kept.iter().rposition(|&(other, _)| other == layout)?;
+        Some(kept.remove(at).1)
+    });
+    let Some(kept) = kept else {
+        return (0..slots).map(|_| UnsafeCell::new(MaybeUninit::uninit())).collect();
+    };
+    // SAFETY: it comes from a box with this layout, and was taken from the list; its contents may be any.
+    unsafe { Box::from_raw(std::ptr::slice_from_raw_parts_mut(kept.cast(), slots)) }
 }
 
 #[derive(Default)]
@@ -42,9 +62,8 @@ impl Bank {
 
 impl<T> Bank<T> {
     pub fn of(chunk_size: usize, places: usize) -> Self {
-        let memory = (0..chunk_size * places).map(|_| UnsafeCell::new(MaybeUninit::uninit()));
         let ledger = Ledger { taken: vec![0; places], ..Ledger::default() };
-        Self { memory: memory.collect(), chunk_size, ledger: Mutex::new(ledger) }
+        Self { memory: memory(chunk_size * places), chunk_size, ledger: Mutex::new(ledger) }
     }
 
     pub fn slots(&self) -> usize {
@@ -155,6 +174,11 @@ impl<T> Drop for Bank<T> {
         if !std::thread::panicking() {
             let (lent, written_off) = (ledger.lent.len(), ledger.written_off);
             assert!(lent <= written_off, "{lent} blocks have not come back: {:?}", ledger.lent);
+        }
+        drop(ledger);
+        let (layout, memory) = (Layout::for_value(&*self.memory), std::mem::take(&mut self.memory));
+        if layout.size() != 0 {
+            KEPT.with_borrow_mut(|kept| kept.push((layout, Box::into_raw(memory).cast())));
         }
     }
 }
