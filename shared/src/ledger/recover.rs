@@ -53,8 +53,9 @@ pub struct Recovery {
     pub kept: usize,
     /// Blocks of which it could not be told whether they belong to an operation under way: a member stands still in the
     /// middle of one, or was preempted there, or others were just changing them. The same member's next recovery goes
-    /// on from what this one saw, and each member that was in an operation has to go on, or die, only once or twice
-    /// until it is told. Beside members that never rest something is pending at any time, also when nobody has died.
+    /// on from what this one saw, and each member that was in an operation has to go on only once or twice until it is
+    /// told; if one leaves or dies instead, the others once more. Beside members that never rest something is pending
+    /// at any time, also when nobody has died.
     pub pending: usize,
     /// Blocks and slots whose tags name a seat that does not exist, or that the buddy allocator would not free:
     /// somebody has written where it must not. They stay as they are.
