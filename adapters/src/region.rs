@@ -111,8 +111,8 @@ impl<'a, W: Word> Region<'a, W> {
     ///
     /// # Errors
     /// [`RequestError::Units`] for no frames, or more than the region has; [`RequestError::Exhausted`] if none that are
-    /// so aligned are free; [`RequestError::OrderTooLarge`] if the arena does not have the order, and no such run lies
-    /// in the region.
+    /// so aligned are free; [`RequestError::NoPlace`] if no such run lies in the region, or
+    /// [`RequestError::OrderTooLarge`] if the arena does not even have the order.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, metadata_words};
@@ -141,7 +141,7 @@ impl<'a, W: Word> Region<'a, W> {
     /// # let memory = Region::new(Buddy::new(metadata.words(), 64)?, 0)?;
     /// memory.alloc_at(0x2000, 7)?;
     /// let refused = memory.alloc_at(0x8000, 1).unwrap_err();
-    /// assert_eq!(refused.to_string(), "unit 8 is in use; unit 0 is the frame at 0x0");
+    /// assert_eq!(refused.to_string(), "unit 8 is in use or reserved; unit 0 is the frame at 0x0");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn alloc_at(&self, address: u64, frames: u64) -> Result<(), RegionError> {

@@ -20,7 +20,7 @@ fn judge(memory: &Region<'_>, frames: u64, order: u32) -> Result<(), RequestErro
         true => Ok(()),
         false if frames > units => Err(RequestError::Units { units: frames, max: units }),
         false if order > max => Err(RequestError::OrderTooLarge { order, max }),
-        false => Err(RequestError::Exhausted { units: frames }),
+        false => Err(RequestError::NoPlace { units: frames, order, start: 0, end: units }),
     }
 }
 
@@ -86,7 +86,7 @@ fn what_begins_elsewhere_is_refused() {
     assert_eq!(in_use, Err(RegionError::Request { error, base: start }));
     assert_eq!(
         in_use.unwrap_err().to_string(),
-        "unit 3 is in use; unit 0 is the frame at 0x100000"
+        "unit 3 is in use or reserved; unit 0 is the frame at 0x100000"
     );
     memory.free(start, 64).unwrap();
     let error = FreeError::NotAllocated { index: 0 };

@@ -43,6 +43,13 @@ pub enum Ask<'a> {
 }
 
 impl Ask<'_> {
+    /// Returns whether the request could be met in an empty arena.
+    #[must_use]
+    pub fn has_place(&self) -> bool {
+        let Self::Within(units, order, range, _) = self else { return true };
+        has_place(*units, *order, range)
+    }
+
     /// Returns what the caller holds before, if the request is about that.
     #[must_use]
     pub fn held(&self) -> Option<Held> {
@@ -148,6 +155,12 @@ pub fn ask<W: Word>(buddy: &Buddy<'_, W>, lane: usize, ask: Ask<'_>) -> Result<u
             lane.free_batch(order, blocks).map(|()| 0).map_err(|_| No::Wrong)
         }
     }
+}
+
+/// Returns whether a range has a place for so many units at a multiple of `2^order`, whatever is free.
+#[must_use]
+pub fn has_place(units: u64, order: u32, range: &Range<u64>) -> bool {
+    range.start.next_multiple_of(1 << order) + units <= range.end
 }
 
 /// Returns the request of [`Ask::Within`].

@@ -16,7 +16,7 @@ mod strategies;
 mod subject;
 mod truth;
 
-pub use crate::ask::{Ask, Held, No, ask, within};
+pub use crate::ask::{Ask, Held, No, ask, has_place, within};
 pub use caches::{CacheOp, CacheProgram, CacheRace, race_caches};
 pub use inspect::{inspect, look_for_blocks, observe};
 pub use judged::Summary;

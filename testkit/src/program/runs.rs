@@ -89,7 +89,7 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
     ) -> Result<bool, Violation> {
         let question = format!("{ask:?}");
         let exact = matches!(ask, Ask::Within(..));
-        let has_place = has_place(&ask);
+        let has_place = ask.has_place();
         let answer = self.subject.ask(self.told, ask);
         let says_so = answer == Err(No::Nowhere);
         if has_place && says_so {
@@ -238,10 +238,4 @@ impl<S: BackEnd + ?Sized> Player<'_, S> {
         }
         Ok(())
     }
-}
-
-/// Returns whether the request could be met in an empty arena.
-fn has_place(ask: &Ask<'_>) -> bool {
-    let Ask::Within(units, order, range, _) = ask else { return true };
-    range.start.next_multiple_of(1 << order) + units <= range.end
 }

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use testkit::program::No;
+use testkit::program::{No, has_place};
 use testkit::{Oracle, Spec, Unit, Violation};
 
 use crate::calls::Call;
@@ -55,7 +55,11 @@ pub fn refused(oracle: &Oracle, call: &Call, no: No) -> Result<(), Violation> {
     let right = match (call, no) {
         (Call::Units(units), No::Exhausted) => spec.place(*units, 0, &all, false).is_none(),
         (Call::Within { units, order, range, top_down }, No::Exhausted) => {
-            spec.place(*units, *order, range, *top_down).is_none()
+            has_place(*units, *order, range)
+                && spec.place(*units, *order, range, *top_down).is_none()
+        }
+        (Call::Within { units, order, range, .. }, No::Nowhere) => {
+            !has_place(*units, *order, range)
         }
         (Call::At(at), No::InUse(_)) => !spec.all(&(at.index..at.index + at.len), Unit::Free),
         (Call::Grow(held, units), No::InUse(_)) => {

@@ -126,7 +126,7 @@ impl Refusal for AllocError {
 
 impl Refusal for RequestError {
     fn is_ordinary(&self) -> bool {
-        matches!(self, Self::Exhausted { .. } | Self::InUse { .. })
+        matches!(self, Self::NoPlace { .. } | Self::Exhausted { .. } | Self::InUse { .. })
     }
 }
 

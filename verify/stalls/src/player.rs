@@ -217,6 +217,7 @@ impl<'a> Player<'a> {
                 self.obtain(Held { index: *index, len })?;
             }
             (_, None, Answer::No(No::Exhausted | No::InUse(_))) => {}
+            (_, None, Answer::No(No::Nowhere)) => return Ok(!ask.has_place()),
             _ => return Ok(false),
         }
         Ok(true)
