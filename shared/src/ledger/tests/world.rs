@@ -16,7 +16,7 @@ pub const SEATS: usize = 6;
 
 /// A segment's words on the heap.
 pub struct World {
-    arena: Arena<Steered>,
+    pub arena: Arena<Steered>,
     pub tags: Vec<Steered>,
     pub turns: Vec<Steered>,
     pins: Vec<Steered>,
