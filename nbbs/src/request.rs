@@ -67,9 +67,9 @@ impl Request {
         Self { order, ..self }
     }
 
-    /// Says that unit 0 of the arena is number `units` of something larger, by which alignment is counted: the first unit
-    /// plus `units` becomes a multiple of what [`aligned`](Self::aligned) says. Only with an offset, which may be 0, can
-    /// the order of the alignment be above the arena's largest, up to 63.
+    /// Says that unit 0 of the arena is number `units` of something larger, by which alignment is counted: the first
+    /// unit plus `units` becomes a multiple of what [`aligned`](Self::aligned) says. Only with an offset, which may be
+    /// 0, can the order of the alignment be above the arena's largest, up to 63.
     ///
     /// ```
     /// # use nbbs::Request;

@@ -1,6 +1,7 @@
 //! Tests that zones answer as each of their arenas would, in the numbers that units have among all zones.
 
 use std::fmt::Debug;
+use std::sync::atomic::AtomicU64;
 
 use nbbs::{AllocError, Buddy, Request, RequestError, Zone, ZoneError, Zones};
 use testkit::program::Arena;
@@ -263,6 +264,18 @@ fn a_refused_request_says_why() {
         assert_eq!(ask(&[0, 2], Request::units(2).within(start..end)), refused);
     }
     assert_eq!(ask(&[2], Request::units(2).within(0..u64::MAX)), Ok(300));
+}
+
+/// Without any zone there is no range to be outside of, unless the caller gives one.
+#[test]
+fn a_request_of_no_zones_says_so() {
+    let zones = Zones::<AtomicU64>::new(&[]).unwrap();
+    let none = Err(RequestError::NoZone { zones: 0 });
+    assert_eq!(zones.request(&[0], Request::units(1)), none);
+    assert_eq!(zones.request(&[0], Request::units(1).within(0..10)), none);
+    assert_eq!(zones.alloc_units(&[], 1), none);
+    let refused = Err(RequestError::OutOfRange { start: 5, end: 5, units: 0 });
+    assert_eq!(zones.request(&[0], Request::units(1).within(5..5)), refused);
 }
 
 /// Zones that touch, that overlap by one unit, and that end where numbers do.

@@ -370,8 +370,8 @@ impl ThreadCaches {
         self.with_or(|_, _| None, operation)
     }
 
-    /// Lends the calling thread's cache to `operation`, and drains it if that was requested. If the thread has none, uses
-    /// the one at the position that `begin` returns.
+    /// Lends the calling thread's cache to `operation`, and drains it if that was requested. If the thread has none,
+    /// uses the one at the position that `begin` returns.
     fn with_or<R>(
         &'static self,
         begin: impl FnOnce(&mut Vec<Own>, usize) -> Option<usize>,

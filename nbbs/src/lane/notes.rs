@@ -15,9 +15,9 @@
 //!
 //! **The word changed last.** Reading a word that was compare-and-swapped a moment ago waits for the cache. Guessing
 //! what it holds does not, and a wrong guess only makes a compare-and-swap fail; what that found is noted instead. The
-//! block that may fit next is noted too: after an allocation the buddy of what it claimed, or the block behind that; after
-//! a free the block just freed, whose memory is still in the cache. It is found in advance, so no allocation waits for
-//! the search.
+//! block that may fit next is noted too: after an allocation the buddy of what it claimed, or the block behind that;
+//! after a free the block just freed, whose memory is still in the cache. It is found in advance, so no allocation
+//! waits for the search.
 //!
 //! **The path.** A claim and a free look at every word above a block, though almost always nothing has changed there
 //! since the lane last looked. Only an inspection can turn a split slot free or lower a bound, and an inspection of a
@@ -54,7 +54,8 @@ const SPARES: usize = 2 * LINE;
 /// The number of orders that can be those of blocks in leaf words.
 const LEAF_ORDERS: usize = 5;
 /// The position of the spares of order [`LEAF_ORDERS`]; those of larger orders follow. In a smaller shape some orders
-/// below it are not of leaf words: they have the words directly in front, to which the pairs of the others do not reach.
+/// below it are not of leaf words: they have the words directly in front, to which the pairs of the others do not
+/// reach.
 const LARGE_SPARES: usize = SPARES + 2 * LEAF_ORDERS;
 
 /// The words of one lane. Accesses are `Relaxed` where they publish nothing.
@@ -89,7 +90,8 @@ impl<'a, W: Word> Notes<'a, W> {
         self.guess_last(place, word).0
     }
 
-    /// Returns what `word` at `place` holds, as [`guess`](Self::guess) does, and whether the lane changed that word last.
+    /// Returns what `word` at `place` holds, as [`guess`](Self::guess) does, and whether the lane changed that word
+    /// last.
     #[inline(always)]
     pub fn guess_last(self, place: usize, word: At<'_, W>) -> (u64, bool) {
         let is_last = self.changed().is_of(place);
@@ -182,7 +184,8 @@ impl<'a, W: Word> Notes<'a, W> {
         seen.bound(place).map(|bound| (bound, seen.unsealed(sealed)))
     }
 
-    /// Notes that the path above the inner word at `place` was in order after `epoch` was read, and the least bound there.
+    /// Notes that the path above the inner word at `place` was in order after `epoch` was read, and the least bound
+    /// there.
     pub fn set_path(self, path: Path, place: usize, epoch: u64, bound: u64) {
         let at = path_at(path);
         let seen = Seen::new(place, bound);

@@ -19,7 +19,8 @@ impl<W: Word> Mend<'_, W> {
         self.below(self.0.geometry.top(), 0);
     }
 
-    /// Puts the words below a word in order, from the leaves up, as a claim may have died before it split any slot above.
+    /// Puts the words below a word in order, from the leaves up, as a claim may have died before it split any slot
+    /// above.
     fn below(self, level: usize, idx: u64) {
         if level == 0 {
             return;
@@ -36,7 +37,8 @@ impl<W: Word> Mend<'_, W> {
         }
     }
 
-    /// Returns whether the slot above word `idx` of `level` is split. If it is free over a word in use, it is split here.
+    /// Returns whether the slot above word `idx` of `level` is split. If it is free over a word in use, it is split
+    /// here.
     fn is_split(self, level: usize, idx: u64) -> bool {
         let (above, slot) = W::SHAPE.parent(idx);
         loop {

@@ -34,8 +34,8 @@ impl<W: Word> Tree<'_, W> {
         self.merge_within(u32::MAX, level, idx);
     }
 
-    /// [Merges](Self::merge) after a free. If others change the word above again and again, sets the bounds to say that a
-    /// merge is waiting, and leaves the merge to whichever allocation needs the block. Not for what an undone claim
+    /// [Merges](Self::merge) after a free. If others change the word above again and again, sets the bounds to say that
+    /// a merge is waiting, and leaves the merge to whichever allocation needs the block. Not for what an undone claim
     /// leaves: that may lie below a block, where nobody looks for it.
     #[cold]
     pub fn merge_or_leave(&self, level: usize, idx: u64) {

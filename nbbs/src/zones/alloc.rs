@@ -102,11 +102,11 @@ impl<'a, W: Word> Zones<'a, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn request(&self, preference: &[usize], request: Request) -> Result<u64, RequestError> {
-        let &Request { units, order, ref range, .. } = &request;
-        let Range { start, end } = range.clone().unwrap_or(0..self.end());
-        if start >= end {
+        let Range { start, end } = request.range.clone().unwrap_or(0..self.end());
+        if request.range.is_some() && start >= end {
             return Err(RequestError::OutOfRange { start, end, units: self.end() });
         }
+        let Request { units, order, .. } = request;
         let no_place = RequestError::NoPlace { units, order, start, end };
         let mut refusals = Refusals::after(RequestError::NoZone { zones: self.zones.len() });
         for zone in self.preferred(preference) {

@@ -60,12 +60,10 @@ impl Numbered for RequestError {
     fn among_all(mut self, base: u64) -> Self {
         match &mut self {
             Self::OutOfRange { start, end, units } => outside(start, end, units, base),
-            Self::NoPlace { start, end, .. } => {
-                *start += base;
-                *end += base;
-            }
             Self::InUse { unit } => *unit += base,
-            Self::Units { .. }
+            // `Zones::request` names its own range instead.
+            Self::NoPlace { .. }
+            | Self::Units { .. }
             | Self::OrderTooLarge { .. }
             | Self::Exhausted { .. }
             | Self::NoZone { .. }
