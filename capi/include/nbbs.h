@@ -2113,10 +2113,9 @@ nbbs_code nbbs_pool_local_alloc(struct nbbs_pool_local *local,
  * back to the pool first. Null: does nothing.
  *
  * Mostly takes no read-modify-write. Not callable from a handler that may have interrupted a call with the same local.
- * Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as
- * long as the slot has not been allocated again, whichever local keeps it. But if two threads free the same object at
- * the very same time, perhaps neither is refused: then its slot may be handed out twice, and even after its chunk has
- * gone.
+ * Refuses with `FOREIGN_ADDRESS`, `INSIDE_UNIT`, `NO_OBJECT`. A double free is refused as long as the slot has not been
+ * allocated again, whichever local keeps it. But if two threads free the same object at the very same time, perhaps
+ * neither is refused: then its slot may be handed out twice, and even after its chunk has gone.
  */
 nbbs_code nbbs_pool_local_free(struct nbbs_pool_local *local,
                                void *object,

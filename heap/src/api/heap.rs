@@ -392,10 +392,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
     }
 }
 
-// SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
-// It neither unwinds, as `aborting` sees to, nor calls itself, as `Cpu` demands.
 /// The heap must be a static, or leaked: a thread's cache refers to it as long as the thread runs. Who calls these
 /// methods promises so, as the trait cannot.
+// SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
+// It neither unwinds, as `aborting` sees to, nor calls itself, as `Cpu` demands.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -41,11 +41,12 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         #[cfg(all(feature = "std", target_os = "linux", not(miri)))]
         {
             use crate::region::pages::system;
+            let page = system::page();
             // SAFETY: the pages are free, and nobody else can allocate them now.
-            let discard = |at, bytes| unsafe { system::discard(at, bytes) };
+            let discard = |at, bytes| unsafe { system::discard(at, bytes, page) };
             // The system's pages are a power of two, and no larger than 64 KiB.
             // SAFETY: it returns that they are zero if the system has taken them.
-            _ = unsafe { self.memory().discard(false, system::page(), self.lane(), discard) };
+            _ = unsafe { self.memory().discard(false, page, self.lane(), discard) };
         }
         bytes
     }

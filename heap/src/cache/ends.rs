@@ -40,8 +40,8 @@ mod imp {
         KEY.delete();
     }
 
-    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns whether
-    /// it will be.
+    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns
+    /// whether it will be.
     pub fn announce() -> bool {
         KEY.get().is_some_and(|key| KEY.set(key))
     }
@@ -156,8 +156,8 @@ mod imp {
         }
     }
 
-    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns whether
-    /// it will be.
+    /// Arranges that [`give_back`](crate::cache::threads::give_back) is called when the calling thread ends. Returns
+    /// whether it will be.
     pub fn announce() -> bool {
         END.try_with(|_| ()).is_ok()
     }

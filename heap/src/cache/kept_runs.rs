@@ -23,8 +23,8 @@ pub struct KeptRuns {
     len: usize,
     /// The units of all of them.
     units: u64,
-    /// How many kept runs were given back unused, less [`WORTH`] for each that was handed out again; from [`IN_VAIN`] on
-    /// also those that were not kept.
+    /// How many kept runs were given back unused, less [`WORTH`] for each that was handed out again; from [`IN_VAIN`]
+    /// on also those that were not kept.
     in_vain: usize,
 }
 

@@ -110,8 +110,8 @@ impl Cache {
         has_room
     }
 
-    /// Returns whether it keeps that slot of this class: compares it with the newest slot and with those of the slab from
-    /// which the class is served; where free memory is watched or slots are drawn, with every slot that it keeps.
+    /// Returns whether it keeps that slot of this class: compares it with the newest slot and with those of the slab
+    /// from which the class is served; where free memory is watched or slots are drawn, with every slot that it keeps.
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
         let mut waits = false;

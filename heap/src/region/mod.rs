@@ -251,13 +251,15 @@ impl Region<'_> {
 
     /// Gives back a slot that is a run of its own. Returns its bytes; `None` if there was none.
     pub fn give_run(&self, class: Class, lane: usize, at: NonNull<u8>) -> Option<usize> {
+        if !class.may_be_run() {
+            return None;
+        }
         let bytes = class.size().next_multiple_of(UNIT);
-        if watch::ON && class.may_be_run() && self.holds_run(at, class.size()) {
+        if watch::ON && self.holds_run(at, bytes) {
             // Its holder could use all of its units.
             watch::close_run(at, bytes);
         }
-        let is_given = class.may_be_run() && self.free_run(at, class.size(), lane);
-        is_given.then_some(bytes)
+        self.free_run(at, bytes, lane).then_some(bytes)
     }
 
     /// Gives back slots of a slab, all of which the caller holds unless somebody has freed one without holding it.

@@ -123,15 +123,16 @@ pub mod system {
     /// The bytes of the smallest huge page that Linux has, on any processor.
     const LEAST_HUGE: usize = 64 << 10;
 
-    /// Gives whole pages back. If they are private anonymous memory of this process, they are zero from then on.
+    /// Gives whole pages of `page` bytes back. If they are private anonymous memory of this process, they are zero from
+    /// then on.
     ///
     /// Returns `false` for memory in huge pages, which Linux gives back, or not, in whole huge pages: it rounds the
     /// end of what is advised. It refuses an address at which no huge page begins, so that is where this begins.
     ///
     /// # Safety
     /// Nobody needs the contents of the memory.
-    pub unsafe fn discard(at: NonNull<u8>, bytes: usize) -> bool {
-        let first = first_apart(at.addr().get(), page());
+    pub unsafe fn discard(at: NonNull<u8>, bytes: usize, page: usize) -> bool {
+        let first = first_apart(at.addr().get(), page);
         if bytes <= first {
             return false;
         }

@@ -137,8 +137,8 @@ impl Placed {
     /// ```
     ///
     /// # Errors
-    /// [`AddError`] if no unit fits into it, the heap has eight regions, or one of them has some of this memory. Nothing
-    /// has changed then.
+    /// [`AddError`] if no unit fits into it, the heap has eight regions, or one of them has some of this memory.
+    /// Nothing has changed then.
     ///
     /// # Safety
     /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out.
