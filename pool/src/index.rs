@@ -7,7 +7,8 @@
 //!
 //! A caller that has a chunk to itself, with all slots claimed, lists it and strikes it out. Between the two its entry
 //! stays where it is, and no count on the way there is 0: the holder of an object of the chunk finds it, whatever
-//! others list and strike out. A caller that dies half way leaves counts too high, which costs look-ups there a bucket more.
+//! others list and strike out. A caller that dies half way leaves counts too high, which costs look-ups there a bucket
+//! more.
 //!
 //! Each chunk of a segment has one entry at most, and there is a bucket for each 4 of them, so 3 of 7 entries are free.
 //! In a full segment a look-up reads 1.08 buckets for a stretch on average, and among 60,000 chunks a dozen at most, as

@@ -57,6 +57,9 @@
 
 #[cfg(test)]
 extern crate std;
+// As the words of checkers name it, which unit tests share with those in `tests`.
+#[cfg(test)]
+extern crate self as nbbs_pool;
 
 mod boxed;
 mod chunk;

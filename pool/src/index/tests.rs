@@ -4,6 +4,14 @@ use super::{Bucket, ENTRIES, Index, Stretch, buckets};
 use crate::sync::{AtomicU64, Ordering, Word};
 use std::vec::Vec;
 
+// The words of checkers, as the tests of pools have them.
+#[cfg(all(not(miri), target_pointer_width = "64"))]
+#[path = "../../tests/loom/words.rs"]
+mod loom_words;
+#[cfg(all(not(miri), target_pointer_width = "64"))]
+#[path = "../../tests/support/steps.rs"]
+mod steps;
+
 /// The index of a segment.
 struct Whole<W>(Vec<Bucket<W>>);
 
@@ -128,63 +136,13 @@ fn no_distance_leads_to_a_long_way() {
 /// Checkers' words.
 #[cfg(all(not(miri), target_pointer_width = "64"))]
 mod races {
+    use super::loom_words::Loom;
+    use super::steps::Stepped;
     use super::{ENTRIES, Ordering, Whole, Word, last};
-    use core::sync::atomic::AtomicPtr;
     use std::boxed::Box;
     use std::sync::Arc;
     use testkit::program::Body;
-    use testkit::steered::{Steered, all_schedules, die_before};
-    use testkit_loom::Raced;
-
-    /// A word each access to which is a step of the explorer.
-    #[derive(Default)]
-    struct Stepped(Steered);
-
-    /// Loom's word.
-    #[derive(Default)]
-    struct Loom(Raced<loom::sync::atomic::AtomicU64>);
-
-    macro_rules! word {
-        ($name:ty, $word:ident => $access:expr) => {
-            // SAFETY: the words of checkers are atomics.
-            unsafe impl Word for $name {
-                type Pointer<P> = AtomicPtr<P>;
-
-                fn new(value: u64) -> Self {
-                    let new = Self::default();
-                    Word::store(&new, value, Ordering::Relaxed);
-                    new
-                }
-
-                fn load(&self, order: Ordering) -> u64 {
-                    let $word = self;
-                    $access.load(order)
-                }
-
-                fn store(&self, value: u64, order: Ordering) {
-                    let $word = self;
-                    $access.store(value, order);
-                }
-
-                fn compare_exchange(
-                    &self,
-                    current: u64,
-                    new: u64,
-                    success: Ordering,
-                    failure: Ordering,
-                ) -> Result<u64, u64> {
-                    let $word = self;
-                    $access.compare_exchange(current, new, success, failure)
-                }
-            }
-        };
-    }
-    mod stepped {
-        use super::{AtomicPtr, Ordering, Stepped, Word};
-        use nbbs::sync::Word as _;
-        word!(Stepped, word => word.0);
-    }
-    word!(Loom, word => word.0.turn());
+    use testkit::steered::{all_schedules, die_before};
 
     impl<W: Word> Whole<W> {
         /// Creates an index in which the last bucket is full, and this many chunks have passed it.
@@ -265,7 +223,7 @@ mod races {
     fn a_chunk_is_found_by_whom_its_lister_told() {
         testkit_loom::model(2, || {
             let whole = Arc::new(Whole::<Loom>::full(1));
-            let told = Arc::new(Loom::default());
+            let told = Arc::new(Loom::new(0));
             let (passed, come) = (ENTRIES, ENTRIES + 1);
             let (other, tell) = (Arc::clone(&whole), Arc::clone(&told));
             let lister = loom::thread::spawn(move || {

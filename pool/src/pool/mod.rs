@@ -28,9 +28,9 @@ pub use live::Pointers;
 /// Every method that takes `&self` may be called by any thread at any time, and waits for no other thread. An
 /// allocation and a free are O(1): an allocation looks at one word, and, when that is full, at hints that stand for 64
 /// words and for 64 chunks each; before it refuses, and where a pool grows [ahead](Config::ahead), it may look at all
-/// words. A free by pointer finds the chunk by its address, in O(1) on average over the chunks and in O(log chunks) where
-/// it is one of the oldest. Growing and shrinking call `S`, and take as long as that takes. Other methods say what they
-/// look at.
+/// words. A free by pointer finds the chunk by its address, in O(1) on average over the chunks and in O(log chunks)
+/// where it is one of the oldest. Growing and shrinking call `S`, and take as long as that takes. Other methods say
+/// what they look at.
 ///
 /// A thread that dies, or stalls for good, inside a method costs the slots that it was claiming or giving back: at most
 /// those of one word, or of one chunk if it was growing or shrinking the pool, or of both if an allocation had just
