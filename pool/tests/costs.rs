@@ -9,9 +9,9 @@ use std::mem::MaybeUninit;
 use std::ptr::NonNull;
 
 use nbbs_pool::{ChunkSource, Config, Global, Handle, Handles, Pool};
-use support::Item;
 use support::steps::Stepped;
 use support::words::Over;
+use support::{Item, is_slots};
 use testkit::counting::{self, count};
 use testkit::steered::count_steps;
 
@@ -86,14 +86,10 @@ impl Irregular {
     }
 }
 
-fn is_slots(layout: Layout) -> bool {
-    layout.align() == align_of::<Item>()
-}
-
 // SAFETY: a place is taken once, and lasts as long as the memory, to which nobody else writes.
 unsafe impl ChunkSource for &Irregular {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        if !is_slots(layout) {
+        if !is_slots::<Item>(layout) {
             return Global.alloc(layout);
         }
         assert_eq!(layout, Layout::new::<Item>());
@@ -105,7 +101,7 @@ unsafe impl ChunkSource for &Irregular {
     }
 
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout) {
-        if !is_slots(layout) {
+        if !is_slots::<Item>(layout) {
             // SAFETY: passed on.
             unsafe { Global.free(block, layout) };
         }

@@ -135,7 +135,8 @@ impl<T> Bank<T> {
     }
 }
 
-fn is_slots<T>(layout: Layout) -> bool {
+/// Returns whether memory of the layout is for slots of this type, not for bookkeeping.
+pub fn is_slots<T>(layout: Layout) -> bool {
     layout.align() == align_of::<T>()
 }
 

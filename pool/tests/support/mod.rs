@@ -12,4 +12,4 @@ pub mod tracked;
 pub mod words;
 
 pub use back_ends::{BankPool, Locals, Pointers, config};
-pub use bank::{Bank, Item};
+pub use bank::{Bank, Item, is_slots};
