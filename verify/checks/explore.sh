@@ -27,16 +27,16 @@ lines() {
 
 cargo build --quiet --package verify-explore
 ours=clean
-results=$("$target/debug/verify-explore" "$@" --seed $((turn + 1)) --thin "$shares" | tee /dev/stderr) || ours=FOUND
+results=$("$target/debug/verify-explore" "$@" --seed $((turn + 1)) --thin "$shares" | tee -a /dev/stderr) || ours=FOUND
 # compared: prints how many programs have the same ends without reductions. Fails if one has not.
 compared() {
-    "$target/debug/verify-explore" --compare --thin 100 | tee /dev/stderr |
+    "$target/debug/verify-explore" --compare --thin 100 | tee -a /dev/stderr |
         grep -o '[1-9][0-9]* compared)$' | tail -n 1 | tr -d ')'
 }
 # What shows that the explorer itself does its work; one of the two if a share is tried.
 covered=$(tail -n 1 <<<"$results")
 for view in $(printf '%s\n' compared lines | share); do
-    shown=$($view | tee /dev/stderr) || ours=FOUND
+    shown=$($view | tee -a /dev/stderr) || ours=FOUND
     covered+=", $(tail -n 1 <<<"$shown")"
 done
 try_mutants explore

@@ -32,7 +32,7 @@ ours=clean
 # Given all lemmas, `prove` checks that every function has one.
 lemmas_of_share=()
 [ "$shares" = 1 ] || mapfile -t lemmas_of_share < <(prove 60 debug --names | share)
-report=$(prove 3600 debug --host "$target/debug/libverify_lemmas.so" "${lemmas_of_share[@]}" | tee /dev/stderr) || ours=FOUND
+report=$(prove 3600 debug --host "$target/debug/libverify_lemmas.so" "${lemmas_of_share[@]}" | tee -a /dev/stderr) || ours=FOUND
 if [ $long = yes ]; then
     compile --release && cargo build --quiet --package verify-lemmas --release
     prove 3600 release --host "$target/release/libverify_lemmas.so" >&2 || ours=FOUND

@@ -10,7 +10,7 @@ build_mutant() { cargo build --quiet --package verify-shuttle; }
 catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/linearizability" --first $(of_mutant "$1" by); }
 
 cargo build --quiet --package verify-shuttle
-results=$("$target/debug/linearizability" "$@" --share "$turn/$shares" 2>/dev/null | tee /dev/stderr) || log "not all as expected"
+results=$("$target/debug/linearizability" "$@" --share "$turn/$shares" 2>/dev/null | tee -a /dev/stderr) || log "not all as expected"
 value() { sed -n "s|^$1 \([0-9/]*\)\$|\1|p" <<<"$results"; }
 ours=clean
 if grep -q '^ours, .*FOUND' <<<"$results" || [ -z "$(value histories)" ]; then ours=FOUND; fi

@@ -10,7 +10,7 @@ catches() { test_notices "$1" --package nbbs; }
 ours=clean
 suite=(--package nbbs --test schedules --test preemptions)
 cargo test --quiet "${suite[@]}" --no-run
-tests=$(cargo test "${suite[@]}" | tee /dev/stderr) || ours=FOUND
+tests=$(cargo test "${suite[@]}" | tee -a /dev/stderr) || ours=FOUND
 count=$(passed <<<"$tests")
 [ "$count" -gt 0 ] || ours=FOUND
 if [ $long = yes ]; then
@@ -21,7 +21,7 @@ fi
 
 # The tests of the patients fail if a patient is not caught, or a sound twin is.
 cargo test --quiet --package baselines --test patients --no-run
-patients=$(cargo test --package baselines --test patients | tee /dev/stderr) || log "not all as expected"
+patients=$(cargo test --package baselines --test patients | tee -a /dev/stderr) || log "not all as expected"
 caught=$(grep -cE '^test (schedules_catch|.*_as_the_table_says).* ok$' <<<"$patients" || true)
 tried=$(grep -cE '^test (schedules_catch|.*_as_the_table_says)' <<<"$patients" || true)
 grep -q '^test result: ok' <<<"$patients" || ours=FOUND

@@ -10,7 +10,7 @@ build_mutant() { cargo build --quiet --package verify-shuttle; }
 catches() { finds "$1" timeout 120 "$CARGO_TARGET_DIR/debug/verify-shuttle" --first $(of_mutant "$1" by); }
 
 cargo build --quiet --package verify-shuttle
-results=$("$target/debug/verify-shuttle" "$@" --share "$turn/$shares" 2>/dev/null | tee /dev/stderr) || log "not all as expected"
+results=$("$target/debug/verify-shuttle" "$@" --share "$turn/$shares" 2>/dev/null | tee -a /dev/stderr) || log "not all as expected"
 value() { sed -n "s|^$1 \([0-9/]*\)\$|\1|p" <<<"$results"; }
 ours=FOUND
 if grep -q '^ours: 0 findings' <<<"$results"; then ours=clean; fi

@@ -13,7 +13,7 @@ mapfile -t tests < <(sed -n 's/^name: *//p' "$list" | share | while read -r name
 ours=clean count=0
 for test in "${tests[@]}"; do
     # shellcheck disable=SC2086
-    more=$(cargo test --package nbbs --test $test | tee /dev/stderr | passed) || ours=FOUND
+    more=$(cargo test --package nbbs --test $test | tee -a /dev/stderr | passed) || ours=FOUND
     [ "$more" -gt 0 ] || ours=FOUND
     count=$((count + more))
 done

@@ -53,13 +53,11 @@ pub struct Stats {
 /// ```
 impl fmt::Display for Stats {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { units, free_units, used_units, reserved_units, cached_units, .. } = self;
+        let Self { units, free_units: free, used_units: used, .. } = self;
+        write!(f, "{units} units: {free} free, {used} in use, ")?;
+        write!(f, "{} reserved, {} in caches; ", self.reserved_units, self.cached_units)?;
         let largest = self.largest_free_order().map_or(0, |order| 1_u64 << order);
-        write!(
-            f,
-            "{units} units: {free_units} free, {used_units} in use, {reserved_units} reserved, "
-        )?;
-        write!(f, "{cached_units} in caches; largest free block {largest}")
+        write!(f, "largest free block {largest}")
     }
 }
 
