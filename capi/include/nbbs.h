@@ -1785,7 +1785,7 @@ nbbs_code nbbs_heap_resize(const struct nbbs_heap *heap,
 /**
  * Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
  *
- * Up to ten loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
+ * Up to three loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
  * slab. Refuses as `nbbs_heap_free`, and with `NULL`; what a cache keeps counts as a block.
  */
 nbbs_code nbbs_heap_size_of(const struct nbbs_heap *heap,

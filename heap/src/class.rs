@@ -192,15 +192,30 @@ impl Class {
         self.size() > MOST_IN_SLABS
     }
 
+    /// Returns how many slots end in the first `offset` bytes of a slab, were it full of them: `offset / size`.
+    #[inline]
+    pub const fn slots_before(self, offset: usize) -> u32 {
+        ((offset as u64 * self.dimensions().reciprocal) >> 40) as u32
+    }
+
+    /// Returns the slot in which the byte `offset` bytes from the start of a slab lies, if it lies in one, and the offset
+    /// at which that begins.
+    #[inline]
+    pub const fn slot_over(self, offset: usize) -> Option<(u32, usize)> {
+        let (slot, dimensions) = (self.slots_before(offset), self.dimensions());
+        if slot < dimensions.slots as u32 {
+            Some((slot, (slot * dimensions.size) as usize))
+        } else {
+            None
+        }
+    }
+
     /// Returns the slot that begins `offset` bytes from the start of its slab, if one does.
     #[inline]
     pub const fn slot_at(self, offset: usize) -> Option<u32> {
-        let dimensions = self.dimensions();
-        let slot = ((offset as u64 * dimensions.reciprocal) >> 40) as u32;
-        if slot < dimensions.slots as u32 && (slot * dimensions.size) as usize == offset {
-            Some(slot)
-        } else {
-            None
+        match self.slot_over(offset) {
+            Some((slot, begins)) if begins == offset => Some(slot),
+            _ => None,
         }
     }
 }

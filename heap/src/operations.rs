@@ -160,7 +160,25 @@ pub trait Operations<'h>: Copy {
     ///
     /// # Safety
     /// The caller holds what is allocated there, if anything, and gives it up.
+    #[inline]
     unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        if !watch::ON
+            && let Some(class) = self.memory().at(at, |region| region.class_at(at)).flatten()
+            && self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at))
+                == Some(true)
+        {
+            return Ok(class.size());
+        }
+        // SAFETY: as the caller promises.
+        unsafe { self.free_at_slowly(at) }
+    }
+
+    /// Frees what is allocated at an address, whatever it is and whether or not the caller's cache has room.
+    ///
+    /// # Safety
+    /// That of [`free_at`](Self::free_at).
+    #[cold]
+    unsafe fn free_at_slowly(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         let freed = self.find(at).and_then(|held| {
             let is_freed = match held {
                 // SAFETY: as the caller promises.

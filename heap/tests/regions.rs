@@ -4,6 +4,7 @@ mod support;
 
 use std::alloc::Layout;
 use std::ptr::NonNull;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use nbbs_heap::{AddError, Heap};
 use support::{Block, assert_whole, layout, memory};
@@ -47,6 +48,28 @@ fn too_small_for_a_unit() {
     assert_eq!(unsafe { HEAP.add(memory(1 << 16), 1 << 16) }, Ok(()));
     Block::alloc(&HEAP, layout(100, 1), 1).unwrap().free(&HEAP);
     assert_whole(&HEAP);
+}
+
+#[test]
+fn memory_that_is_zero() {
+    static HEAP: Heap<0> = Heap::new();
+    let bytes = 1 << 20;
+    // Leaked, and of words, so that it may be read meanwhile.
+    let memory: &'static [AtomicU64] =
+        Vec::leak((0..bytes / 8).map(|_| AtomicU64::new(0)).collect());
+    let start = NonNull::from(memory).cast();
+    let is_zero = || memory.iter().all(|word| word.load(Ordering::Relaxed) == 0);
+    // SAFETY: the memory is zero, and the heap's from now on.
+    assert_eq!(unsafe { HEAP.add_zeroed(start, bytes) }, Ok(()));
+    assert!(is_zero());
+    // SAFETY: it is refused.
+    let overlap = unsafe { HEAP.add_zeroed(start, bytes) };
+    assert!(matches!(overlap, Err(AddError::Overlaps { .. })), "{overlap:?}");
+    let blocks = fill(&HEAP, layout(1000, 1));
+    assert!(blocks.len() > 900);
+    blocks.into_iter().for_each(|block| block.free(&HEAP));
+    assert_whole(&HEAP);
+    assert!(!is_zero());
 }
 
 #[test]

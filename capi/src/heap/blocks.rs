@@ -187,7 +187,7 @@ pub unsafe extern "C" fn nbbs_heap_resize(
 
 /// Writes to `bytes` how many bytes may be used of a block: as many as were asked for, or more.
 ///
-/// Up to ten loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
+/// Up to three loads, one more for each region up to the block's own, and what `nbbs_len_of` takes if it is in no
 /// slab. Refuses as `nbbs_heap_free`, and with `NULL`; what a cache keeps counts as a block.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_size_of(

@@ -8,9 +8,9 @@ use core::ptr::{NonNull, null_mut};
 
 use crate::api::Cpu;
 use crate::cache::{Cache, SharedCache};
-use crate::error::{AddError, FreeError};
+use crate::error::AddError;
 use crate::operations::Operations;
-use crate::region::{Memory, Regions};
+use crate::region::{Content, Memory, Regions};
 use crate::unwind::aborting;
 
 /// A heap with `BYTES` bytes of its own, which also hold its bookkeeping, and `CPUS` caches beside those of threads.
@@ -212,60 +212,6 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         unsafe { Operations::free(self, at, layout) };
     }
 
-    /// Frees memory of which only the address is known, and returns how many bytes it has.
-    ///
-    /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the
-    /// caller's cache is asked once for each class that the run may serve as a slot of: up to 26.
-    ///
-    /// ```
-    /// use nbbs_heap::{FreeError, Heap};
-    /// use std::alloc::Layout;
-    ///
-    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
-    ///
-    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
-    /// assert_eq!(HEAP.usable(block), Ok(112));
-    /// // SAFETY: the block is ours.
-    /// assert_eq!(unsafe { HEAP.free_at(block) }, Ok(112));
-    /// // SAFETY: it is not any more, which the heap sees.
-    /// assert!(matches!(unsafe { HEAP.free_at(block) }, Err(FreeError::NotAllocated { .. })));
-    /// ```
-    ///
-    /// # Errors
-    /// [`FreeError`] if nothing is allocated there; then nothing has changed. A second free is detected if the slot has
-    /// been given back to its slab, or is the last that was freed through the caller's cache, and that of a larger run
-    /// if it has been given back, or the caller's cache keeps it; until then the cache may hand it out, once for each
-    /// free. Each detected one is counted: see [`refused`](Self::refused).
-    ///
-    /// # Safety
-    /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
-    pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
-        // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at) }
-    }
-
-    /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
-    /// units.
-    ///
-    /// Cost: up to ten loads of the bookkeeping, one of each region up to the block's own, and for a run what
-    /// [`nbbs::Buddy::len_of`] takes.
-    ///
-    /// ```
-    /// # use nbbs_heap::{FreeError, Heap};
-    /// # use std::{alloc::Layout, ptr::NonNull};
-    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
-    ///
-    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
-    /// assert_eq!(HEAP.usable(block), Ok(112));
-    /// assert!(matches!(HEAP.usable(NonNull::from(&0_u8)), Err(FreeError::Foreign { .. })));
-    /// ```
-    ///
-    /// # Errors
-    /// [`FreeError`] if nothing is allocated there. What a cache keeps counts as allocated.
-    pub fn usable(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
-        self.find(at).map(|held| held.bytes())
-    }
-
     /// Makes memory larger or smaller, and moves its contents if necessary. Returns `None` if there is no memory; then
     /// nothing has changed.
     ///
@@ -328,7 +274,40 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The memory belongs to the heap from now on.
     pub unsafe fn add(&'static self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
-        unsafe { self.memory().add(start, bytes) }
+        unsafe { self.memory().add(start, bytes, Content::Any) }
+    }
+
+    /// [Adds](Self::add) memory that is all zero, as `mmap` returns it. Nothing of it is written to,
+    /// however much it is: pages that are never handed out take no memory.
+    ///
+    /// ```
+    /// # use nbbs_heap::{AddError, Heap};
+    /// # use std::{alloc::{Layout, System, GlobalAlloc}, ptr::NonNull};
+    /// static HEAP: Heap<0> = Heap::new();
+    ///
+    /// let layout = Layout::from_size_align(64 << 30, 4096)?;
+    /// # let layout = if cfg!(miri) { Layout::from_size_align(64 << 10, 4096)? } else { layout };
+    /// // SAFETY: it is not empty.
+    /// if let Some(start) = NonNull::new(unsafe { System.alloc_zeroed(layout) }) {
+    ///     // SAFETY: nobody else ever uses the memory, which is zero.
+    ///     unsafe { HEAP.add_zeroed(start, layout.size())? };
+    ///     assert!(HEAP.alloc(Layout::new::<u64>()).is_some());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    ///
+    /// # Safety
+    /// That of [`add`](Self::add), and the memory is all zero.
+    pub unsafe fn add_zeroed(
+        &'static self,
+        start: NonNull<u8>,
+        bytes: usize,
+    ) -> Result<(), AddError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().add(start, bytes, Content::Zero) }
     }
 }
 

@@ -1,13 +1,15 @@
 //! What users call.
 //!
 //! ```text
-//! heap     the heap in a static              overlap    CPU numbers, and which operations on one may overlap
-//! placed   the heap in given memory          allocator  `Allocator`, for collections in a given heap
-//! look     inspects a heap in a static, and gives its memory back
+//! heap     the heap in a static                             by_address  what is done to it by the address alone
+//! look     inspects it, and gives its memory back           overlap     CPU numbers, and which operations on one may
+//! placed   the heap in given memory                                     overlap
+//!                                                           allocator   `Allocator`, for collections in a given heap
 //! ```
 
 #[cfg(any(feature = "allocator-api2", feature = "nightly"))]
 mod allocator;
+mod by_address;
 mod heap;
 mod look;
 mod overlap;

@@ -74,13 +74,19 @@ impl Bin {
 
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let offset = at.addr().get().wrapping_sub(self.slab.addr());
-        let is_spare = || class.slot_at(offset).is_some_and(|slot| self.spare & 1 << slot != 0);
         let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
         let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
         newest == Some(&at.as_ptr())
             || (watch::ON || Lot::DRAWS) && is_any()
-            || self.spare != 0 && offset < class.slab_bytes() && is_spare()
+            || self.has_spare(class, at)
+    }
+
+    /// Returns whether an address lies in one of the slots of the slab. Without a branch, as nobody could foretell it.
+    #[inline]
+    fn has_spare(&self, class: Class, at: NonNull<u8>) -> bool {
+        let (offset, bytes) = (at.addr().get().wrapping_sub(self.slab.addr()), class.slab_bytes());
+        let kept = self.spare >> (class.slots_before(offset & (bytes - 1)) % u64::BITS) & 1;
+        (offset < bytes) & (kept != 0)
     }
 
     /// Takes slabs that have free slots, or makes one, and allocates a slot; if there is to be no slab, allocates a

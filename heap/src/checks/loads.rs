@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 
 use crate::cache::Cache;
 use crate::class::{Class, PAGE, SMALL_CLASSES, UNIT};
-use crate::region::{Memory, Region, Regions, bookkeeping};
+use crate::region::{Content, Memory, Region, Regions, bookkeeping};
 use crate::slabs::AT_ONCE;
 use crate::words::counted;
 
@@ -59,7 +59,7 @@ impl Ground {
         let memory = unsafe { Memory::new(regions, self.start, 0) };
         let bytes = bookkeeping(self.units as u64) + self.units * UNIT;
         // SAFETY: the memory is leaked, and whoever had it before uses it no more.
-        unsafe { memory.add(self.start, bytes) }.unwrap();
+        unsafe { memory.add(self.start, bytes, Content::Any) }.unwrap();
         memory
     }
 

@@ -19,7 +19,7 @@ mod size;
 
 pub use held::Held;
 pub use pages::MOST_PAGE;
-pub use regions::{Memory, Regions};
+pub use regions::{Content, Memory, Regions};
 pub use runs::Runs;
 pub use size::{LEAST_BYTES, bookkeeping, bytes_for};
 
@@ -153,27 +153,42 @@ impl Region<'_> {
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
     }
 
+    /// Returns the class of the slot that is allocated at an address in its units, if it is a slot in a slab.
+    #[inline]
+    pub fn class_at(&self, at: NonNull<u8>) -> Option<Class> {
+        let (slab, class, free) = self.slabs.of(self.unit_of(at))?;
+        let slot = class.slot_at(self.runs.offset(at) - slab as usize * UNIT)?;
+        (free >> slot & 1 == 0).then_some(class)
+    }
+
     /// Finds what is allocated at an address in its units.
+    #[inline]
     pub fn find(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
         let (offset, address) = (self.runs.offset(at), at.addr().get());
-        let (unit, nothing) = (self.unit_of(at), FreeError::NotAllocated { address });
-        let Some((slab, class, free)) = self.slabs.of(unit) else {
-            let units = self.runs.buddy.len_of(unit).map_err(|error| match error {
-                nbbs::FreeError::NotABlock { .. } => FreeError::InsideRun { address },
-                _ => nothing,
-            })?;
-            return match offset % UNIT {
-                0 => Ok(Held::Run { unit, units }),
-                by => Err(FreeError::Inside { address, begins: address - by }),
-            };
+        let nothing = FreeError::NotAllocated { address };
+        let Some((slab, class, free)) = self.slabs.of(self.unit_of(at)) else {
+            return self.find_run(at);
         };
         let offset = offset - slab as usize * UNIT;
-        let slot = (offset / class.size()) as u32;
-        let begins = address - offset % class.size();
-        match class.all_slots() & !free & 1 << slot {
-            0 => Err(nothing),
-            _ if begins != address => Err(FreeError::Inside { address, begins }),
-            _ => Ok(Held::Slot { class, slab, slot }),
+        match class.slot_over(offset).filter(|(slot, _)| free & 1 << slot == 0) {
+            None => Err(nothing),
+            Some((slot, begins)) if begins == offset => Ok(Held::Slot { class, slab, slot }),
+            Some((_, begins)) => {
+                Err(FreeError::Inside { address, begins: address - (offset - begins) })
+            }
+        }
+    }
+
+    /// Finds the run at an address in its units.
+    fn find_run(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
+        let (unit, address) = (self.unit_of(at), at.addr().get());
+        let units = self.runs.buddy.len_of(unit).map_err(|error| match error {
+            nbbs::FreeError::NotABlock { .. } => FreeError::InsideRun { address },
+            _ => FreeError::NotAllocated { address },
+        })?;
+        match self.runs.offset(at) % UNIT {
+            0 => Ok(Held::Run { unit, units }),
+            by => Err(FreeError::Inside { address, begins: address - by }),
         }
     }
 

@@ -60,6 +60,13 @@ impl Place {
     }
 }
 
+/// What memory contains that is added.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Content {
+    Any,
+    Zero,
+}
+
 /// The regions of a heap, the first of which is its own memory.
 #[derive(Debug)]
 pub struct Regions {
@@ -104,6 +111,7 @@ impl<'a> Memory<'a> {
     }
 
     /// Returns what `of` returns for the first region for which it returns something.
+    #[inline]
     pub fn find<R>(&self, mut of: impl FnMut(&Region<'static>) -> Option<R>) -> Option<R> {
         if let Some(found) = self.with_own(&mut of) {
             return Some(found);
@@ -121,16 +129,19 @@ impl<'a> Memory<'a> {
     }
 
     /// Returns what `of` returns for the region in whose units an address lies.
+    #[inline]
     pub fn at<R>(&self, at: NonNull<u8>, mut of: impl FnMut(&Region<'static>) -> R) -> Option<R> {
         self.find(|region| region.contains(at).then(|| of(region)))
     }
 
     /// Returns the places for added memory: all but that of the heap's own memory, if it has some.
+    #[inline]
     fn added(&self) -> &'a [Place] {
         &self.regions.places[usize::from(self.own.is_some())..]
     }
 
     /// Returns what `of` returns for the region that is the heap's own memory.
+    #[inline]
     fn with_own<R>(&self, of: impl FnOnce(&Region<'static>) -> Option<R>) -> Option<R> {
         let (start, bytes) = self.own?;
         let place = &self.regions.places[0];
@@ -177,8 +188,13 @@ impl<'a> Memory<'a> {
     /// Adds memory. Writes to it only if it is added.
     ///
     /// # Safety
-    /// The memory belongs to the heap for as long as the heap is used.
-    pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+    /// The memory belongs to the heap for as long as the heap is used, and contains what `content` says.
+    pub unsafe fn add(
+        &self,
+        start: NonNull<u8>,
+        bytes: usize,
+        content: Content,
+    ) -> Result<(), AddError> {
         let address = start.addr().get();
         let end = address.saturating_add(bytes);
         let overlapped = self.find(|region| {
@@ -193,7 +209,13 @@ impl<'a> Memory<'a> {
         let place = self.added().iter().find(|place| place.claim()).ok_or(full)?;
         // There is one, as the bytes suffice for it.
         // SAFETY: as the caller promises.
-        if let Some(region) = unsafe { Region::new_cleared(start, bytes) } {
+        let region = unsafe {
+            match content {
+                Content::Any => Region::new_cleared(start, bytes),
+                Content::Zero => Region::new(start, bytes),
+            }
+        };
+        if let Some(region) = region {
             // SAFETY: just claimed.
             unsafe { place.set(region) };
         }

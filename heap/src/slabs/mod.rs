@@ -29,7 +29,7 @@ pub use lot::Lot;
 
 use nbbs::sync::{Ordering, Word};
 
-use crate::class::{CLASSES, Class, MOST_ORDER};
+use crate::class::{CLASSES, Class};
 
 #[cfg(test)]
 mod handlers;
@@ -58,8 +58,8 @@ const VERSION_ONE: u64 = 4;
 pub struct Slabs<'a, W> {
     /// A bit for each free slot, and [`LISTED`].
     slots: &'a [W],
-    /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 if there is no
-    /// slab.
+    /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 if no slab begins
+    /// there. Then the low half is log2 of the units of the last slab that contained the unit behind its first.
     links: &'a [W],
     /// Two stacks for each class.
     stacks: &'a [W],
@@ -108,10 +108,15 @@ impl<'a, W: Word> Slabs<'a, W> {
     }
 
     /// Makes a slab of the block at `unit`, which the caller holds. The caller then holds all its slots.
+    ///
+    /// Cost: a store for each unit.
     pub fn make(&self, class: Class, unit: u64) {
-        if let Some(link) = self.link(unit) {
-            // Relaxed: only holders of its slots read it, and they have them from the caller.
-            link.store(tag(class), Ordering::Relaxed);
+        let order = class.slab_order();
+        for behind in 0..1 << order {
+            let Some(link) = self.link(unit + behind) else { return };
+            let value = if behind == 0 { tag(class) } else { u64::from(order) };
+            // Relaxed: only holders of its slots rely on it, and they have them from the caller.
+            link.store(value, Ordering::Relaxed);
         }
     }
 
@@ -369,8 +374,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns the class of the slab that begins at `unit`, if one does, at this moment.
     fn class_at(&self, unit: u64) -> Option<Class> {
         // Relaxed, here and in what follows: an answer for this moment.
-        let tag = self.link(unit)?.load(Ordering::Relaxed) >> 32;
-        Class::numbered(usize::try_from(tag).ok()?.checked_sub(1)?)
+        class_of(self.link(unit)?.load(Ordering::Relaxed))
     }
 
     /// Returns the free slots of the slab that begins at `unit`, at this moment.
@@ -407,14 +411,17 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// Returns the slab to which a unit belongs, if any: its first unit, its class, and its free slots as
     /// [`look`](Self::look) sees them. For holders of one of its slots; others may see a slab that no longer exists.
     ///
-    /// Cost: a load for each order that a slab can have, up to its own, and one for the slots.
+    /// Cost: three loads.
+    #[inline]
     pub fn of(&self, unit: u64) -> Option<(u64, Class, u64)> {
-        let (first, class) = (0..=MOST_ORDER).find_map(|order| {
-            let first = unit >> order << order;
-            let class = self.class_at(first)?;
-            (class.slab_order() == order).then_some((first, class))
-        })?;
-        Some((first, class, self.free_at(first)?))
+        // Relaxed: a holder of a slot has it from the maker of the slab.
+        let link = self.link(unit)?.load(Ordering::Relaxed);
+        // Nobody could foretell a branch here.
+        let order = if link & !FIRST == 0 { link as u32 % u64::BITS } else { 0 };
+        let first = unit >> order << order;
+        let class = self.class_at(first)?;
+        let is_its = (first == unit) | (class.slab_order() == order);
+        Some((first, class, self.free_at(first)?)).filter(|_| is_its)
     }
 
     /// Returns the first or the second stack of a class, numbers 0 and 1.
@@ -449,6 +456,12 @@ fn load_state<W: Word>(state: &W) -> u64 {
     // listers will see that they are whole. Pairs with the Release of the caller that made the stacks change places, in
     // `take_all`, too: what others had moved to the former stack is found there.
     state.load(Ordering::Acquire)
+}
+
+/// Returns the class that a link records, if a slab begins there.
+#[inline]
+fn class_of(link: u64) -> Option<Class> {
+    Class::numbered(((link >> 32) as usize).checked_sub(1)?)
 }
 
 /// Returns the class as a link records it, in its high half.

@@ -7,7 +7,7 @@ use core::ptr::NonNull;
 use crate::cache::{Cache, SharedCache};
 use crate::error::AddError;
 use crate::look::{AuditError, LiveBlock, Profile, Stats};
-use crate::region::{Memory, Region, Regions, bytes_for};
+use crate::region::{Content, Memory, Region, Regions, bytes_for};
 use crate::watch;
 pub use on::On;
 
@@ -144,7 +144,26 @@ impl Placed {
     /// The memory belongs to the heap for as long as the heap is used, or anything refers to memory that it handed out.
     pub unsafe fn add(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
         // SAFETY: as the caller promises.
-        unsafe { self.memory().add(start, bytes) }
+        unsafe { self.memory().add(start, bytes, Content::Any) }
+    }
+
+    /// [Adds](Self::add) memory that is all zero, of which nothing is written to.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 128 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// // SAFETY: nobody else ever uses the other half, which is zero.
+    /// assert!(unsafe { heap.add_zeroed(memory.add(64 << 10), 64 << 10) }.is_ok());
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`add`](Self::add).
+    ///
+    /// # Safety
+    /// That of [`add`](Self::add), and the memory is all zero.
+    pub unsafe fn add_zeroed(&self, start: NonNull<u8>, bytes: usize) -> Result<(), AddError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().add(start, bytes, Content::Zero) }
     }
 
     /// Returns the heap as seen from a CPU, whose cache it then uses. Numbers from the number of caches on share

@@ -1,0 +1,95 @@
+//! What is done to memory of which only the address is known, as `free` of C does it.
+
+use core::ptr::NonNull;
+
+use super::{Cpu, Heap};
+use crate::error::FreeError;
+use crate::operations::Operations;
+
+impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
+    /// Frees memory of which only the address is known, and returns how many bytes it has.
+    ///
+    /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the
+    /// caller's cache is asked once for each class that the run may serve as a slot of: up to 26.
+    ///
+    /// ```
+    /// use nbbs_heap::{FreeError, Heap};
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(HEAP.usable(block), Ok(112));
+    /// // SAFETY: the block is ours.
+    /// assert_eq!(unsafe { HEAP.free_at(block) }, Ok(112));
+    /// // SAFETY: it is not any more, which the heap sees.
+    /// assert!(matches!(unsafe { HEAP.free_at(block) }, Err(FreeError::NotAllocated { .. })));
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there; then nothing has changed. A second free is detected if the slot has
+    /// been given back to its slab, or is the last that was freed through the caller's cache, and that of a larger run
+    /// if it has been given back, or the caller's cache keeps it; until then the cache may hand it out, once for each
+    /// free. Each detected one is counted: see [`refused`](Self::refused).
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
+    pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { Operations::free_at(self, at) }
+    }
+
+    /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
+    /// units.
+    ///
+    /// Cost: up to three loads of the bookkeeping, one of each region up to the block's own, and for a run what
+    /// [`nbbs::Buddy::len_of`] takes.
+    ///
+    /// ```
+    /// # use nbbs_heap::{FreeError, Heap};
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(HEAP.usable(block), Ok(112));
+    /// assert!(matches!(HEAP.usable(NonNull::from(&0_u8)), Err(FreeError::Foreign { .. })));
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there. What a cache keeps counts as allocated.
+    pub fn usable(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        self.find(at).map(|held| held.bytes())
+    }
+
+    /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
+    /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
+    ///
+    /// Cost: that of [`usable`](Self::usable), and that of [`resize`](Self::resize).
+    ///
+    /// ```
+    /// # use nbbs_heap::{FreeError, Heap};
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// // SAFETY: the block is ours, and so is what replaces it.
+    /// unsafe {
+    ///     assert_eq!(HEAP.resize_at(block, 110), Ok(Some(block)));
+    ///     assert_eq!(HEAP.resize_at(block, 2 << 20), Ok(None)); // more than there is
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there.
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    pub unsafe fn resize_at(
+        &'static self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { Operations::resize_at(self, at, size) }
+    }
+}
