@@ -116,12 +116,8 @@ impl Class {
     /// Returns the class with the smallest slots of `size` bytes or more, where `size` is at most [`LARGEST`].
     #[inline]
     const fn of_size(size: usize) -> Self {
-        if size <= FINE {
-            let number = size.saturating_sub(1) / GRAIN;
-            return Self(number as u8);
-        }
-        // By a table, as counting the bits takes longer.
-        Self(COARSE[(size - 1) / STEP % COARSE.len()])
+        // By one table, as counting the bits takes longer, and so does a branch that nobody can foretell.
+        Self(OF_GRAINS[size.div_ceil(GRAIN) % OF_GRAINS.len()])
     }
 
     /// Iterates over the classes whose slots, as runs of their own, have so many units' bytes.
@@ -235,21 +231,18 @@ const fn dimensions() -> [Dimensions; CLASSES] {
     all
 }
 
-/// The sizes above [`FINE`] that belong to the same class come in steps of so many bytes.
-const STEP: usize = FINE / 8;
+/// The class with the smallest slots of so many grains, up to [`LARGEST`]; as long as a power of two.
+static OF_GRAINS: [u8; 2 * LARGEST / GRAIN] = of_grains();
 
-/// The class of each such step.
-static COARSE: [u8; LARGEST / STEP] = coarse();
-
-const fn coarse() -> [u8; LARGEST / STEP] {
-    let mut all = [0; LARGEST / STEP];
-    let (mut step, mut number) = (0, 0);
-    while step < all.len() {
-        while size_of_class(number) < (step + 1) * STEP {
+const fn of_grains() -> [u8; 2 * LARGEST / GRAIN] {
+    let mut all = [0; 2 * LARGEST / GRAIN];
+    let (mut grains, mut number) = (0, 0);
+    while grains <= LARGEST / GRAIN {
+        while size_of_class(number) < grains * GRAIN {
             number += 1;
         }
-        all[step] = number as u8;
-        step += 1;
+        all[grains] = number as u8;
+        grains += 1;
     }
     all
 }

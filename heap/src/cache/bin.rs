@@ -50,19 +50,18 @@ impl Bin {
     /// Keeps a slot, if there is room and it is not the newest. Returns whether it does.
     #[inline]
     pub fn push(&mut self, class: Class, at: NonNull<u8>) -> bool {
-        let room = self.len < class.most_kept();
-        let Some([kept @ .., place]) = self.slots.get_mut(..=self.len).filter(|_| room) else {
-            return false;
-        };
-        let is_new = kept.last() != Some(&at.as_ptr());
-        if is_new {
-            *place = at.as_ptr();
-            self.len += 1;
-        }
-        is_new
+        !self.is_newest(at) && self.add(class, at)
+    }
+
+    /// Returns whether a slot is the newest of those that were freed. Without a branch, as nobody could foretell it.
+    #[inline]
+    fn is_newest(&self, at: NonNull<u8>) -> bool {
+        let newest = self.slots[self.len.wrapping_sub(1) % MOST_KEPT];
+        (self.len != 0) & (newest == at.as_ptr())
     }
 
     /// Keeps a slot, if there is room, also one that it keeps already. Returns whether there was room.
+    #[inline]
     pub fn add(&mut self, class: Class, at: NonNull<u8>) -> bool {
         let room = self.len < class.most_kept();
         if let Some(slot) = self.slots.get_mut(self.len).filter(|_| room) {
@@ -74,11 +73,8 @@ impl Bin {
 
     #[inline]
     pub fn keeps(&self, class: Class, at: NonNull<u8>) -> bool {
-        let newest = self.len.checked_sub(1).and_then(|last| self.slots.get(last));
         let is_any = || self.slots.iter().take(self.len).any(|&kept| kept == at.as_ptr());
-        newest == Some(&at.as_ptr())
-            || (watch::ON || Lot::DRAWS) && is_any()
-            || self.has_spare(class, at)
+        (self.is_newest(at) | self.has_spare(class, at)) || (watch::ON || Lot::DRAWS) && is_any()
     }
 
     /// Returns whether an address lies in one of the slots of the slab. Without a branch, as nobody could foretell it.

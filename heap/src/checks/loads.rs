@@ -390,7 +390,7 @@ fn what_was_refused_is_looked_for_once() {
 /// The same for finding what is allocated at an address: a slot; for a run comes what [`Buddy::len_of`] takes.
 ///
 /// [`Buddy::len_of`]: nbbs::Buddy::len_of
-const FIND_BOUND: u64 = 10;
+const FIND_BOUND: u64 = 3;
 
 #[test]
 fn no_address_takes_more_loads_than_is_said() {

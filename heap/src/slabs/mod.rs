@@ -114,7 +114,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         let order = class.slab_order();
         for behind in 0..1 << order {
             let Some(link) = self.link(unit + behind) else { return };
-            let value = if behind == 0 { tag(class) } else { u64::from(order) };
+            let value = if behind == 0 { tag(class) } else { u64::from(order) | tag(class) >> 24 };
             // Relaxed: only holders of its slots rely on it, and they have them from the caller.
             link.store(value, Ordering::Relaxed);
         }
@@ -417,10 +417,13 @@ impl<'a, W: Word> Slabs<'a, W> {
         // Relaxed: a holder of a slot has it from the maker of the slab.
         let link = self.link(unit)?.load(Ordering::Relaxed);
         // Nobody could foretell a branch here.
-        let order = if link & !FIRST == 0 { link as u32 % u64::BITS } else { 0 };
+        let (number, order) = match (link >> 32, link as u32) {
+            (0, inside) => (u64::from(inside >> 8), inside % u64::BITS),
+            (number, _) => (number, 0),
+        };
         let first = unit >> order << order;
-        let class = self.class_at(first)?;
-        let is_its = (first == unit) | (class.slab_order() == order);
+        let is_its = self.link(first)?.load(Ordering::Relaxed) >> 32 == number;
+        let class = class_of(number << 32)?;
         Some((first, class, self.free_at(first)?)).filter(|_| is_its)
     }
 
