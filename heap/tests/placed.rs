@@ -83,36 +83,6 @@ fn any_address() {
 }
 
 #[test]
-fn runs_where_a_slab_was() {
-    const BYTES: usize = Placed::bytes_for(1, 1 << 20).unwrap();
-    // At one of these addresses slabs of 32 units begin at multiples of 32 KiB.
-    for page in 0..8 {
-        let memory = memory(BYTES + page * 4096);
-        // SAFETY: the memory is leaked.
-        let heap = unsafe { Placed::new(memory.add(page * 4096), BYTES, 1) }.unwrap();
-        let on = heap.on(0);
-        let fill = |of| -> Vec<_> { (0..).map_while(|_| on.alloc(of)).collect() };
-        let free_all = |all: Vec<_>| {
-            // SAFETY: ours.
-            all.into_iter().for_each(|at| _ = unsafe { free(heap, at) }.unwrap());
-            on.trim();
-        };
-        // Slabs of 32 units everywhere; then runs where their insides were, and small slabs where they began.
-        free_all(fill(layout(800, 1)));
-        let first = fill(layout(1, 32 << 10));
-        let runs = fill(layout(28 << 10, 1));
-        assert!(first.len() >= 31 && runs.len() >= 31);
-        free_all(first);
-        let small = fill(layout(128, 1));
-        runs.iter().for_each(|&run| assert_eq!(on.usable(run), Ok(28 << 10)));
-        free_all(runs);
-        free_all(small);
-        assert_whole(heap, 1);
-        assert_eq!(heap.refused(), 0);
-    }
-}
-
-#[test]
 fn addresses_of_nothing() {
     let heap = heap(1, 1 << 20);
     let slot = heap.on(0).alloc(layout(100, 1)).unwrap();

@@ -2,8 +2,8 @@
 
 mod support;
 
-use nbbs_heap::Heap;
-use support::{Block, assert_whole, layout};
+use nbbs_heap::{Heap, Placed};
+use support::{Block, assert_whole, layout, memory};
 
 type Little = Heap<{ 32 << 10 }>;
 
@@ -47,4 +47,36 @@ fn past_the_cache() {
     static HEAP: Little = Heap::new();
     Block::alloc(&FIRST, layout(1, 1), 1).unwrap().free(&FIRST);
     reuse(&HEAP, 128);
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn runs_where_a_slab_was() {
+    const BYTES: usize = Placed::bytes_for(1, 1 << 20).unwrap();
+    // At one of these addresses slabs of 32 units begin at multiples of 32 KiB.
+    for page in 0..8 {
+        let memory = memory(BYTES + page * 4096);
+        // SAFETY: the memory is leaked.
+        let heap = unsafe { Placed::new(memory.add(page * 4096), BYTES, 1) }.unwrap();
+        let on = heap.on(0);
+        let fill = |of| -> Vec<_> { (0..).map_while(|_| on.alloc(of)).collect() };
+        let free_all = |all: Vec<_>| {
+            // SAFETY: ours.
+            all.into_iter().for_each(|at| _ = unsafe { on.free_at(at) }.unwrap());
+            on.trim();
+        };
+        // Slabs of 32 units everywhere; then runs where their insides were, and small slabs where they began.
+        free_all(fill(layout(800, 1)));
+        let first = fill(layout(1, 32 << 10));
+        let runs = fill(layout(28 << 10, 1));
+        assert!(first.len() >= 31 && runs.len() >= 31);
+        free_all(first);
+        let small = fill(layout(128, 1));
+        runs.iter().for_each(|&run| assert_eq!(on.usable(run), Ok(28 << 10)));
+        free_all(runs);
+        free_all(small);
+        assert_eq!(heap.audit(), Ok(()));
+        assert_eq!(heap.stats().free, heap.stats().bytes);
+        assert_eq!(heap.refused(), 0);
+    }
 }
