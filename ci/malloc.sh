@@ -1,17 +1,19 @@
 #!/usr/bin/env bash
-# Runs programs of others with nbbs as their malloc: each must print what it prints without, and leave the heap in order.
-# What has a fault must be noticed, and so must the mutants. Installs the programs from Debian's packages. Takes two
-# minutes, one if told a share.
+# Runs programs of others with nbbs as their malloc: each must print what it prints without, and leave the heap in
+# order. What has a fault must be noticed, and so must the mutants. Installs the programs from Debian's packages. Takes
+# two minutes, one if told a share.
 cd "$(dirname "$0")/.."
 source verify/check.sh
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-tried=0
+tried=0 noticed=()
 
 failed() { tail -n 20 "$work/said" "$work/report" 2>/dev/null; echo "malloc: $*"; exit 1; }
 
 # need COMMAND PACKAGE
-need() { command -v "$1" >/dev/null || verify/install.sh debian "$2" >"$work/said" 2>&1 || failed "$2 cannot be installed"; }
+need() {
+    command -v "$1" >/dev/null || verify/install.sh debian "$2" >"$work/said" 2>&1 || failed "$2 cannot be installed"
+}
 need python3 python3
 need sqlite3 sqlite3
 need g++ g++
@@ -21,7 +23,8 @@ need xz xz-utils
 
 # build FEATURES: builds the library, and prints its path.
 build() {
-    cargo build --quiet --release --package nbbs-malloc --target-dir "$target/malloc" ${1:+--features "$1"} && echo "$target/malloc/release/libnbbs_malloc.so"
+    cargo build --quiet --release --package nbbs-malloc --target-dir "$target/malloc" ${1:+--features "$1"} &&
+        echo "$target/malloc/release/libnbbs_malloc.so"
 }
 
 # preloaded LIBRARY COMMAND...: runs a command with this malloc, and has all its processes report.
@@ -39,7 +42,7 @@ same() {
     in_order "${*:2}"
     tried=$((tried + 1))
 }
-# in_order COMMAND: whether all of its processes that reported did so.
+# in_order COMMAND: whether the heaps of all of its processes that reported are; those that end by `_exit` do not.
 in_order() {
     [ -s "$work/report" ] || failed "no report of $1"
     ! grep -vq '; 0 frees refused; in order$' "$work/report" || failed "not in order: $1"
@@ -70,9 +73,11 @@ preloaded "$nbbs" bash -c "ulimit -v 300000; exec python3 -c 'print(len([bytes(1
 grep -q '^MemoryError' "$work/said" || failed "no MemoryError"
 
 gcc -O1 malloc/programs/wrong.c -o "$work/wrong"
-# exits NUMBER WORDS LIBRARY FAULT: whether the program with this fault ends with this status, and says or reports the words.
+# exits NUMBER WORDS LIBRARY FAULT: whether the program with this fault ends with this status, and says or reports the
+# words.
 exits() {
     local status=0
+    [ "$4" = nothing ] || noticed+=("$4")
     { preloaded "$3" "$work/wrong" "$4" >"$work/said" 2>&1 || status=$?; } 2>/dev/null
     touch "$work/report"
     [ $status = "$1" ] && grep -q -- "$2" "$work/report" "$work/said" || failed "$4: status $status"
@@ -80,9 +85,17 @@ exits() {
 exits 0 '^112$' "$nbbs" nothing
 exits 134 '^nbbs: free: nothing is allocated at 0x' "$nbbs" double
 exits 134 '^nbbs: free: address 0x.* is inside what begins at 0x' "$nbbs" inside
-# Linked, without LD_PRELOAD.
+# Linked, without LD_PRELOAD: also a program that names none of the functions.
 gcc -O1 malloc/programs/wrong.c "${nbbs%.so}.a" -lpthread -ldl -lm -o "$work/linked"
 [ "$("$work/linked")" = 112 ] || failed "a program that is linked with the library does not use it"
+g++ -O1 malloc/programs/only_new.cpp -Wl,-u,malloc "${nbbs%.so}.a" -lpthread -ldl -lm -o "$work/linked"
+rm -f "$work/report"
+NBBS_MALLOC_REPORT=$work/report NBBS_MALLOC_AUDIT=1 "$work/linked"
+in_order "a program that is linked with the library, and has only new"
+# What cannot be done is said, with the name of what was asked for.
+says() { [ "$("$work/linked" 2>&1)" = "nbbs: $1" ] || failed "does not say: $1"; }
+NBBS_MALLOC_MIB=5MiB says "NBBS_MALLOC_MIB=5MiB: expected a whole number from 1 to 4194304"
+NBBS_MALLOC_REPORT=/no/folder says "NBBS_MALLOC_REPORT=/no/folder: cannot be written to: errno 2"
 
 hardened=$(build poison,quarantine,shuffle)
 same "$hardened" env PYTHONMALLOC=malloc python3 malloc/programs/objects.py
@@ -96,4 +109,5 @@ catches() { test_notices "$1" --package nbbs-malloc; }
 mutants_level=1
 try_mutants malloc
 [ $mutants_caught = $mutants_tried ] || exit 1
-echo "$tried programs print the same with nbbs as their malloc, and leave it in order; four faults are noticed; mutants $mutants_caught/$mutants_tried"
+echo "$tried programs print the same with nbbs as their malloc, and leave it in order;" \
+    "${#noticed[@]} faults are noticed; mutants $mutants_caught/$mutants_tried"

@@ -1,10 +1,12 @@
 #!/usr/bin/env python3
-"""compare.py [ROUNDS]: runs programs with each malloc that is installed, and prints how long they take.
+"""Runs programs with each malloc that is installed, by turns, and prints a table.
 
-By turns, in one run: medians, as multiples of the time with the C library's malloc, and the most memory that they
-had. Takes what of these is installed: Debian's libmimalloc2.0, libjemalloc2, libtcmalloc-minimal4; g++ and sqlite3.
+Medians, as multiples of the time with the C library's malloc, and the most memory that the program had.
+
+Takes what of these is installed: Debian's libmimalloc2.0, libjemalloc2, libtcmalloc-minimal4. Needs g++ and sqlite3.
 """
 
+import argparse
 import os
 import shutil
 import statistics
@@ -15,37 +17,53 @@ import time
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-LIBRARIES = "/usr/lib/x86_64-linux-gnu"
-MALLOCS = {
-    "glibc": None,
-    "nbbs": str(HERE.parent / "target/release/libnbbs_malloc.so"),
-    "mimalloc": f"{LIBRARIES}/libmimalloc.so.2",
-    "jemalloc": f"{LIBRARIES}/libjemalloc.so.2",
-    "tcmalloc": f"{LIBRARIES}/libtcmalloc_minimal.so.4",
+FOLDERS = ["/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu", "/usr/lib64", "/usr/lib"]
+OTHERS = {
+    "mimalloc": "libmimalloc.so.2",
+    "jemalloc": "libjemalloc.so.2",
+    "tcmalloc": "libtcmalloc_minimal.so.4",
 }
 QUERY = """create table t(a, b); with recursive c(x) as (select 1 union all select x + 1 from c where x < 300000)
     insert into t select x, hex(x * x) from c; create index i on t(b); select count(*) from t where b like '3%'"""
 
 
+def mallocs():
+    """Returns the libraries to preload, by name; None for the C library's own malloc."""
+    nbbs = HERE.parent / "target/release/libnbbs_malloc.so"
+    if not nbbs.exists():
+        sys.exit("nbbs is not built: cargo build --release -p nbbs-malloc")
+    found = {"glibc": None, "nbbs": nbbs}
+    for name, file in OTHERS.items():
+        paths = [Path(folder, file) for folder in FOLDERS if Path(folder, file).exists()]
+        if paths:
+            found[name] = paths[0]
+        else:
+            print(f"not installed: {file}", file=sys.stderr)
+    return found
+
+
 def programs(folder):
-    """Returns the commands to run, by name."""
+    """Returns the commands to run, by what they do."""
+    for tool in ["g++", "sqlite3"]:
+        if not shutil.which(tool):
+            sys.exit(f"not installed: {tool}")
     for name in ["words", "random_sizes"]:
         source = HERE / "programs" / f"{name}.cpp"
         subprocess.run(["g++", "-O2", "-std=c++17", "-pthread", source, "-o", f"{folder}/{name}"], check=True)
-    source = str(HERE / "programs/words.cpp")
+    words = str(HERE / "programs/words.cpp")
     return {
-        "g++ -O2": ["g++", "-O2", "-std=c++17", "-c", source, "-o", "/dev/null"],
-        "python3": [shutil.which("python3"), str(HERE / "programs/objects.py")],
-        "sqlite3": ["sqlite3", ":memory:", QUERY],
-        "words, 4 threads": [f"{folder}/words"],
-        "random sizes, 1 thread": [f"{folder}/random_sizes", "1", "10000000"],
-        "random sizes, 4 threads": [f"{folder}/random_sizes", "4", "5000000"],
+        "`g++ -O2`": ["g++", "-O2", "-std=c++17", "-c", words, "-o", "/dev/null"],
+        "`python3`: JSON, expressions, threads": [sys.executable, str(HERE / "programs/objects.py")],
+        "`sqlite3`: 300,000 rows, an index": ["sqlite3", ":memory:", QUERY],
+        "maps of strings in C++, 4 threads": [f"{folder}/words"],
+        "nothing but random sizes, 1 thread": [f"{folder}/random_sizes", "1", "10000000"],
+        "the same, 4 threads": [f"{folder}/random_sizes", "4", "5000000"],
     }
 
 
 def run(command, library):
     """Runs a command. Returns its seconds, and the most KiB that it had."""
-    environment = dict(os.environ, **({"LD_PRELOAD": library} if library else {}))
+    environment = dict(os.environ, **({"LD_PRELOAD": str(library)} if library else {}))
     start = time.perf_counter()
     process = subprocess.Popen(command, env=environment, stdout=subprocess.DEVNULL)
     _, status, usage = os.wait4(process.pid, 0)
@@ -54,23 +72,31 @@ def run(command, library):
     return time.perf_counter() - start, usage.ru_maxrss
 
 
+def positive(text):
+    """Returns a number of rounds."""
+    if not text.isdigit() or int(text) == 0:
+        raise argparse.ArgumentTypeError(f"expected at least 1 round, not {text}")
+    return int(text)
+
+
 def main():
-    rounds = int(sys.argv[1]) if len(sys.argv) > 1 else 7
-    mallocs = {name: path for name, path in MALLOCS.items() if path is None or Path(path).exists()}
-    if "nbbs" not in mallocs:
-        sys.exit("nbbs is not built: cargo build --release -p nbbs-malloc")
-    print("| | " + " | ".join(mallocs) + " |")
-    print("|---" * (len(mallocs) + 1) + "|")
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("rounds", nargs="?", type=positive, default=7)
+    rounds = parser.parse_args().rounds
+    libraries = mallocs()
+    print("| | " + " | ".join(libraries) + " |")
+    print("|---" * (len(libraries) + 1) + "|")
     with tempfile.TemporaryDirectory() as folder:
         for name, command in programs(folder).items():
-            found = {malloc: [] for malloc in mallocs}
+            found = {malloc: [] for malloc in libraries}
             for _ in range(rounds):
-                for malloc, library in mallocs.items():
+                for malloc, library in libraries.items():
                     found[malloc].append(run(command, library))
-            seconds = {malloc: statistics.median(time for time, _ in runs) for malloc, runs in found.items()}
+            seconds = {malloc: statistics.median(taken for taken, _ in runs) for malloc, runs in found.items()}
             most = {malloc: max(kib for _, kib in runs) >> 10 for malloc, runs in found.items()}
-            cells = [f"{seconds[malloc] / seconds['glibc']:.2f}, {most[malloc]} MiB" for malloc in mallocs]
-            print(f"| {name} ({seconds['glibc']:.2f} s) | " + " | ".join(cells) + " |", flush=True)
+            cells = [f"{seconds[malloc] / seconds['glibc']:.2f}, {most[malloc]} MiB" for malloc in libraries]
+            print(f"| {name} | " + " | ".join(cells) + " |", flush=True)
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -188,7 +188,7 @@ impl Class {
         self.size() > MOST_IN_SLABS
     }
 
-    /// Returns how many slots end in the first `offset` bytes of a slab, were it full of them: `offset / size`.
+    /// Returns how many whole slots lie in `offset` bytes: `offset / size`.
     #[inline]
     pub const fn slots_before(self, offset: usize) -> u32 {
         ((offset as u64 * self.dimensions().reciprocal) >> 40) as u32

@@ -454,8 +454,13 @@ pub trait Operations<'h>: Copy {
     /// use. Returns how many bytes these are.
     fn trim(self) -> usize {
         let memory = self.memory();
-        let of_cache = self.with_cache(|cache, lane| cache.drain(&memory, lane)).unwrap_or(0);
-        of_cache + memory.trim(self.lane())
+        self.drain() + memory.trim(self.lane())
+    }
+
+    /// Empties the caller's cache. Returns how many bytes of runs and whole slabs went back.
+    fn drain(self) -> usize {
+        let memory = self.memory();
+        self.with_cache(|cache, lane| cache.drain(&memory, lane)).unwrap_or(0)
     }
 
     /// Checks the bookkeeping and the caller's cache. Nothing else may be running.

@@ -10,10 +10,15 @@ text = json.dumps(rows)
 assert json.loads(text) == rows
 more = re.sub(r"(\d+)", lambda found: str(int(found[1]) + 1), text)
 found = []
-threads = [
-    threading.Thread(target=lambda part: found.append(len(zlib.decompress(zlib.compress(part.encode())))), args=(more[n::8],))
-    for n in range(8)
-]
+
+
+
+def pack(part):
+    """Notes how long a text is that was packed and unpacked."""
+    found.append(len(zlib.decompress(zlib.compress(part.encode()))))
+
+
+threads = [threading.Thread(target=pack, args=(more[n::8],)) for n in range(8)]
 for thread in threads:
     thread.start()
 for thread in threads:

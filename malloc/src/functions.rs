@@ -8,8 +8,8 @@ use core::alloc::Layout;
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 
-use crate::fail::fail;
-use crate::memory::{HEAP, give_back, page, with_more};
+use crate::line::fail;
+use crate::memory::{HEAP, LARGE, discard, page, trim, with_more};
 
 /// What every block is aligned to: what `max_align_t` is on 64 bits.
 const ALIGN: usize = 16;
@@ -19,6 +19,16 @@ const ALIGN: usize = 16;
 fn refuse(error: c_int) {
     // SAFETY: it is the thread's own.
     unsafe { *libc::__errno_location() = error };
+}
+
+/// Calls `call`, and leaves `errno` as it is.
+#[cold]
+pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
+    // SAFETY: it is the thread's own.
+    let errno = unsafe { *libc::__errno_location() };
+    let result = call();
+    refuse(errno);
+    result
 }
 
 /// Returns what a function returns that has found no memory.
@@ -44,8 +54,10 @@ fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
 fn free_at(function: &str, block: *mut c_void) {
     if let Some(at) = NonNull::new(block.cast()) {
         // SAFETY: as the caller promises.
-        if let Err(error) = unsafe { HEAP.free_at(at) } {
-            fail(function, error);
+        match unsafe { HEAP.free_at(at) } {
+            Ok(bytes) if bytes < LARGE => {}
+            Ok(_) => _ = keeping_errno(discard),
+            Err(error) => fail(function, error),
         }
     }
 }
@@ -78,8 +90,9 @@ pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     pointer(found)
 }
 
-/// Makes a block larger or smaller, and moves its contents if necessary. Null: as [`malloc`]. No bytes: as [`free`], and
-/// returns null, as with glibc. If there is no memory, nothing has changed.
+/// Makes a block larger or smaller, and moves its contents if necessary. Null: as [`malloc`]. No bytes: as [`free`],
+/// and returns null, as with glibc. If there is no memory, nothing has changed; more than there can ever be is refused
+/// before the block is looked up.
 ///
 /// # Safety
 /// That of [`free`], unless it returns null for more bytes than none.
@@ -116,7 +129,8 @@ pub unsafe extern "C" fn reallocarray(
     }
 }
 
-/// Returns how many bytes of a block may be used; of null none. Ends the program if there is no block.
+/// Returns how many bytes of a block may be used; of null none. Ends the program if nothing is allocated there; what a
+/// cache keeps counts as a block.
 ///
 /// # Safety
 /// None: any address may be asked for.
@@ -171,10 +185,10 @@ pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     )
 }
 
-/// As [`aligned_alloc`].
+/// As [`aligned_alloc`], at a multiple of the next power of two, as with glibc.
 #[unsafe(no_mangle)]
 pub extern "C" fn memalign(align: usize, bytes: usize) -> *mut c_void {
-    aligned_alloc(align, bytes)
+    aligned_alloc(align.checked_next_power_of_two().unwrap_or(0), bytes)
 }
 
 /// Allocates `bytes` bytes at a page.
@@ -195,5 +209,5 @@ pub extern "C" fn pvalloc(bytes: usize) -> *mut c_void {
 /// Gives free memory back to the system, whatever `_pad` is. Returns 1 if there was any, and otherwise 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn malloc_trim(_pad: usize) -> c_int {
-    c_int::from(give_back() > 0)
+    c_int::from(trim() > 0)
 }

@@ -27,23 +27,23 @@
 //!   that they could hold, and no `pthread_atfork`.
 //! - **A wrong `free` ends the program** where the heap can tell, with the address and the reason.
 //!
-//! The memory is mapped when it is first asked for, as much address space as the machine has memory, of which only
-//! what is used takes memory. Where the system counts address space (`ulimit -v`, `vm.overcommit_memory=2`), it is 64
-//! MiB at first, and doubled whenever it is full, seven times.
-//!
 //! # Layers
 //!
 //! ```text
-//! functions    what C calls                            report  what was used, at the end
-//! memory       the heap, and how it gets memory        fail    how a program ends that frees what it must not
-//! environment  what the environment says
+//! functions  what C calls                             report       what was used, at the end
+//! memory     the heap, and how it gets memory         line         lines that are written without memory
+//! thread     the number of the thread, for its cache  environment  what the environment says
 //! ```
 #![cfg(target_os = "linux")]
 
 mod environment;
-mod fail;
 mod functions;
+mod line;
 mod memory;
 mod report;
+mod thread;
 
-pub use functions::*;
+pub use functions::{
+    aligned_alloc, calloc, free, malloc, malloc_trim, malloc_usable_size, memalign, posix_memalign,
+    pvalloc, realloc, reallocarray, valloc,
+};

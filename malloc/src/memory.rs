@@ -5,19 +5,37 @@ use core::ffi::c_void;
 use core::ptr::{self, NonNull};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
-use nbbs_heap::Heap;
+use nbbs_heap::{Heap, Placed};
 
-use crate::environment::variable;
+use crate::environment;
+use crate::line::{Text, say};
+use crate::thread::{THREADS, Thread};
 
 /// The heap of the program, which has no memory at first.
-pub static HEAP: Heap<0> = Heap::new();
+pub static HEAP: Heap<0, THREADS, Thread> = Heap::new();
 
-/// The bytes of address space that the heap was given, or is being given. Relaxed everywhere: a number that chooses who
-/// gives it more; the heap itself says what it has.
+/// The bytes of address space that the heap was given, or is being given. Relaxed everywhere, as below: a number that
+/// chooses who gives it more; the heap itself says what it has.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// The bytes that the heap gets first where the system counts address space.
+/// How many callers are giving it some.
+static GROWING: AtomicUsize = AtomicUsize::new(0);
+
+/// How often a caller looks whether another has given the heap memory, before it does so itself. Bounded, as it may be
+/// a handler that has interrupted that one, or the child of a process in which that one was.
+const PATIENCE: u32 = 1000;
+
+/// The bytes that the heap gets first where the system counts address space, if it has four times as much.
 const CAUTIOUS: usize = 64 << 20;
+
+/// How often the heap's memory can double: it has eight regions.
+const DOUBLINGS: u32 = 7;
+
+/// The most bytes of a region: 4 TiB, or what a quarter of 32 bits can address.
+const MOST: usize = match 1_usize.checked_shl(42) {
+    Some(bytes) => bytes,
+    None => 1 << 30,
+};
 
 /// Calls `alloc`, and again whenever the heap was given more memory because it had none for this layout.
 #[inline]
@@ -27,60 +45,76 @@ pub fn with_more(layout: Layout, alloc: impl Fn() -> Option<NonNull<u8>>) -> Opt
 
 #[cold]
 fn grow_until(layout: Layout, alloc: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+    let mut patience = PATIENCE;
     loop {
         let given = GIVEN.load(Ordering::Relaxed);
         if let Some(block) = alloc() {
             return Some(block);
         }
-        match grow(given, layout) {
-            Growth::Done => {}
-            // The other one may not be done yet. Whoever cannot wait for that gives the heap a region more.
+        if patience > 0 && GROWING.load(Ordering::Relaxed) > 0 {
+            patience -= 1;
             // SAFETY: it only lets others run.
-            Growth::ByAnother => _ = unsafe { libc::sched_yield() },
-            Growth::Refused => return None,
+            unsafe { libc::sched_yield() };
+            continue;
+        }
+        GROWING.fetch_add(1, Ordering::Relaxed);
+        let is_done = grow(given, layout);
+        GROWING.fetch_sub(1, Ordering::Relaxed);
+        // Refused, though perhaps because another got the last that there was, which the next look finds.
+        if !is_done && GIVEN.load(Ordering::Relaxed) == given {
+            return None;
         }
     }
 }
 
-/// What became of an attempt to give the heap memory.
-enum Growth {
-    Done,
-    ByAnother,
-    Refused,
-}
-
-/// Gives the heap as much address space as it has, at first what [`first`] says, and at least twice what a layout takes;
-/// or less, if the system has less. Does nothing if it has been given some since it had `given`.
-fn grow(given: usize, layout: Layout) -> Growth {
-    let least = layout.size().saturating_add(layout.align()).saturating_mul(2).max(1 << 20);
-    let wanted = if given == 0 { first() } else { given }.max(least);
-    let halves = (0..usize::BITS).map(|by| wanted >> by).take_while(|&bytes| bytes >= least);
-    let mapped = halves.map(|bytes| (map(bytes), bytes)).find(|(start, _)| start.is_some());
-    let Some((Some(start), bytes)) = mapped else { return Growth::Refused };
+/// Gives the heap as much address space as it has, at first what [`first`] says, and at least twice what a layout
+/// takes; or less, if the system has less. Does nothing if it has been given some since it had `given`. Returns whether
+/// it has more now.
+fn grow(given: usize, layout: Layout) -> bool {
+    let needed = layout.size().checked_add(layout.align());
+    // A region has less to spare than a heap of its own would.
+    let Some(least) = needed.and_then(|bytes| Placed::bytes_for(1, bytes)) else { return false };
+    let least = least.max(1 << 20);
+    let wanted = if given == 0 { first() } else { given };
+    let wanted = wanted.max(least.saturating_mul(2)).min(MOST);
+    let halves = (0..usize::BITS).map(|by| wanted >> by).take_while(|&bytes| bytes > least);
+    let mapped = halves.chain([least]).map(|bytes| (map(bytes), bytes));
+    let Some((Some(start), bytes)) = { mapped }.find(|(start, _)| start.is_some()) else {
+        return false;
+    };
     let (claimed, relaxed) = (given.saturating_add(bytes), Ordering::Relaxed);
     let is_ours = GIVEN.compare_exchange(given, claimed, relaxed, relaxed).is_ok();
     // SAFETY: the memory was just mapped for the heap, and is zero.
     if is_ours && unsafe { HEAP.add_zeroed(start, bytes) }.is_ok() {
-        return Growth::Done;
+        return true;
     }
     // SAFETY: nobody else knows of the memory, which the heap has not taken.
     unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
-    if !is_ours {
-        return Growth::ByAnother;
+    if is_ours {
+        // The heap has all the regions that it can have.
+        GIVEN.fetch_sub(bytes, relaxed);
     }
-    // The heap has all the regions that it can have.
-    GIVEN.fetch_sub(bytes, relaxed);
-    Growth::Refused
+    false
+}
+
+/// The bytes of a block with whose free all free pages go back to the system: as many as glibc unmaps in any case.
+pub const LARGE: usize = 32 << 20;
+
+/// Gives whole free pages back to the system, also of slabs of which no slot is in use. Returns how many bytes these
+/// were.
+pub fn trim() -> usize {
+    HEAP.trim();
+    discard()
 }
 
 /// Gives whole free pages back to the system. Returns how many bytes these were.
-pub fn give_back() -> usize {
-    HEAP.trim();
+#[cold]
+pub fn discard() -> usize {
     // SAFETY: the pages are private and anonymous, so that they are zero afterwards.
     let take = |at: NonNull<u8>, bytes| unsafe {
         libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0
     };
-    // SAFETY: as above.
+    // SAFETY: `take` takes no other pages than those that it is called with.
     unsafe { HEAP.discard(page(), take) }.unwrap_or(0)
 }
 
@@ -91,42 +125,63 @@ pub fn page() -> usize {
 }
 
 /// Returns how much address space the heap gets first: what `NBBS_MALLOC_MIB` says, or as many bytes as the machine has
-/// memory, or [few](CAUTIOUS) where the system counts them.
+/// memory; [less](cautious) where the system counts them.
 fn first() -> usize {
     if let Some(mib) = asked_for() {
-        return mib.saturating_mul(1 << 20);
-    }
-    if is_counted() {
-        return CAUTIOUS;
+        return mib << 20;
     }
     // SAFETY: it only answers.
     let pages = usize::try_from(unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) });
-    pages.map_or(CAUTIOUS, |pages| pages.saturating_mul(page()))
+    let bytes = pages.map_or(CAUTIOUS, |pages| pages.saturating_mul(page()));
+    match limit() {
+        Some(most) => cautious(most),
+        None if is_strict() => cautious(bytes),
+        None => bytes,
+    }
 }
 
-/// Returns the number in `NBBS_MALLOC_MIB`, if there is one above 0.
+/// Returns the number in `NBBS_MALLOC_MIB`, if there is one. Says so if it is none from 1 to what a region can have.
 fn asked_for() -> Option<usize> {
-    variable(c"NBBS_MALLOC_MIB")?.to_str().ok()?.parse().ok().filter(|&mib| mib > 0)
+    environment::with(c"NBBS_MALLOC_MIB", |value| {
+        let number = value.to_str().ok().and_then(|value| value.parse().ok());
+        let mib = number.filter(|mib| (1..=MOST >> 20).contains(mib));
+        if mib.is_none() {
+            let most = MOST >> 20;
+            say(format_args!(
+                "NBBS_MALLOC_MIB={}: expected a whole number from 1 to {most}",
+                Text(value)
+            ));
+        }
+        mib
+    })?
 }
 
-/// Returns whether the system counts address space that is not used: a limit of the process, or strict overcommit.
-fn is_counted() -> bool {
-    let mut limit = libc::rlimit { rlim_cur: libc::RLIM_INFINITY, rlim_max: libc::RLIM_INFINITY };
-    // SAFETY: it writes the limit.
-    let is_limited = unsafe { libc::getrlimit(libc::RLIMIT_AS, &raw mut limit) } == 0
-        && limit.rlim_cur != libc::RLIM_INFINITY;
-    is_limited || is_strict()
+/// Returns how many bytes the heap gets first where at most `most` can be had: few, but so many that it can become as
+/// large as that.
+fn cautious(most: usize) -> usize {
+    CAUTIOUS.min(most / 4).max(most >> DOUBLINGS)
 }
 
-/// Returns whether `vm.overcommit_memory` is 2.
+/// Returns the limit of the process to its address space, or to its private part, if there is one.
+fn limit() -> Option<usize> {
+    let limit_of = |what| {
+        let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+        // SAFETY: it writes the limit.
+        let is_known = unsafe { libc::getrlimit(what, &raw mut limit) } == 0;
+        let bytes =
+            is_known.then_some(limit.rlim_cur).filter(|&bytes| bytes != libc::RLIM_INFINITY);
+        bytes.map(|bytes| usize::try_from(bytes).unwrap_or(usize::MAX))
+    };
+    limit_of(libc::RLIMIT_AS).into_iter().chain(limit_of(libc::RLIMIT_DATA)).min()
+}
+
+/// Returns whether the system counts address space that nobody uses: `vm.overcommit_memory` is 2.
 fn is_strict() -> bool {
     let mut mode = [0_u8; 1];
     // SAFETY: the path ends with a zero byte, and at most one byte is written to `mode`.
     unsafe {
-        let file = libc::open(
-            c"/proc/sys/vm/overcommit_memory".as_ptr(),
-            libc::O_RDONLY | libc::O_CLOEXEC,
-        );
+        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+        let file = libc::open(c"/proc/sys/vm/overcommit_memory".as_ptr(), flags);
         if file < 0 {
             return false;
         }

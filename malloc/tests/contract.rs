@@ -6,8 +6,8 @@ use std::ffi::{c_int, c_void};
 use std::ptr::null_mut;
 
 use libc::{
-    ENOMEM, aligned_alloc, calloc, free, malloc, malloc_trim, malloc_usable_size, memalign,
-    posix_memalign, realloc, reallocarray,
+    ENOMEM, aligned_alloc, calloc, free, malloc, malloc_usable_size, memalign, posix_memalign,
+    realloc, reallocarray,
 };
 use nbbs_malloc::{pvalloc, valloc};
 
@@ -195,7 +195,6 @@ fn blocks_are_aligned() {
         // SAFETY: nothing is allocated.
         unsafe {
             assert_none(aligned_alloc(align, 8), libc::EINVAL);
-            assert_none(memalign(align, 8), libc::EINVAL);
             let mut place = null_mut();
             assert_eq!(posix_memalign(&raw mut place, align, 8), libc::EINVAL);
             assert!(place.is_null());
@@ -203,22 +202,18 @@ fn blocks_are_aligned() {
     }
 }
 
+/// As with glibc.
 #[test]
-fn memory_goes_back_to_the_system() {
-    let resident = || {
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        statm.split(' ').nth(1).unwrap().parse::<usize>().unwrap() * 4096
-    };
-    const BYTES: usize = 256 << 20;
-    // SAFETY: ours.
-    unsafe {
-        let block = malloc(BYTES);
-        fill(block, BYTES, 5);
-        let before = resident();
-        free(block);
-        assert_eq!(malloc_trim(0), 1);
-        let after = resident();
-        // Others allocate meanwhile.
-        assert!(after + BYTES / 2 < before, "{before} bytes are resident, and then {after}");
+fn memalign_takes_the_next_power_of_two() {
+    for (align, power) in [(0, 16), (3, 16), (24, 32), (100, 128), (4095, 4096)] {
+        // SAFETY: ours.
+        unsafe {
+            let block = memalign(align, 8);
+            assert!(!block.is_null() && is_aligned(block, power), "{block:p} at {align}");
+            free(block);
+        }
     }
+    set_errno(0);
+    // SAFETY: nothing is allocated.
+    assert_none(unsafe { memalign(usize::MAX, 8) }, libc::EINVAL);
 }

@@ -51,6 +51,30 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         bytes
     }
 
+    /// Empties the caller's cache: before its thread ends, or its CPU is taken off. Threads whose caches the heap gives
+    /// them (feature `std`) need not call it. Returns the bytes of the runs that were given back, and of the slabs of
+    /// which no slot is in use any more.
+    ///
+    /// Cost: a read-modify-write for each slab of which the cache keeps slots, and what freeing a run takes for each
+    /// such slab that becomes whole, and for each run.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    /// use std::alloc::Layout;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 100]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// assert!(HEAP.drain() > 0); // the bytes of its slab
+    /// assert_eq!(HEAP.stats().slots, 0);
+    /// ```
+    pub fn drain(&'static self) -> usize {
+        Operations::drain(self)
+    }
+
     /// Calls `discard` for whole pages of `page` bytes, a power of two, of free memory that was in use since it was
     /// last zero, with their address and their number of bytes, at most 1 MiB. Nobody else can allocate them in the
     /// meantime: an allocation that finds nothing else is refused. `discard` may have a hypervisor or an operating

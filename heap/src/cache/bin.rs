@@ -77,7 +77,8 @@ impl Bin {
         (self.is_newest(at) | self.has_spare(class, at)) || (watch::ON || Lot::DRAWS) && is_any()
     }
 
-    /// Returns whether an address lies in one of the slots of the slab. Without a branch, as nobody could foretell it.
+    /// Returns whether an address lies in a slot that is kept of the slab at hand. Without a branch, as nobody could
+    /// foretell it.
     #[inline]
     fn has_spare(&self, class: Class, at: NonNull<u8>) -> bool {
         let (offset, bytes) = (at.addr().get().wrapping_sub(self.slab.addr()), class.slab_bytes());

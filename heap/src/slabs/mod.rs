@@ -59,7 +59,8 @@ pub struct Slabs<'a, W> {
     /// A bit for each free slot, and [`LISTED`].
     slots: &'a [W],
     /// The next slab on the stack, as in [`FIRST`], and the slab's class plus one in the high half: 0 if no slab begins
-    /// there. Then the low half is log2 of the units of the last slab that contained the unit behind its first.
+    /// there. Then the low half says which slab last contained the unit behind its first: log2 of its units in the low
+    /// byte, and above that its class plus one.
     links: &'a [W],
     /// Two stacks for each class.
     stacks: &'a [W],

@@ -1,0 +1,172 @@
+//! The number of the calling thread, by which it has a cache of the heap: the lowest that no other thread has.
+
+use core::ffi::{c_int, c_uint, c_void};
+use core::ptr;
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use nbbs_heap::{Cpu, Overlap};
+
+use crate::functions::keeping_errno;
+use crate::memory::HEAP;
+
+/// How many threads have a cache at a time. Others go past the caches.
+pub const THREADS: usize = 1024;
+
+/// A bit for each number that a thread has.
+static TAKEN: [AtomicU64; THREADS / 64] = [const { AtomicU64::new(0) }; THREADS / 64];
+
+/// The key, plus one, whose destructor is called when a thread ends; 0 as long as there is none. Relaxed everywhere:
+/// nothing but the key is communicated.
+static KEY: AtomicU32 = AtomicU32::new(0);
+
+/// Numbers of threads, for the heap.
+pub struct Thread;
+
+impl Cpu for Thread {
+    // SAFETY: as long as a thread has a number, no other thread has it, and `take` has acquired what the last one did.
+    // The number of those that have none, `THREADS`, is that of no cache.
+    const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
+    #[inline]
+    fn number() -> Option<usize> {
+        Some(own::get().checked_sub(1).unwrap_or_else(begin))
+    }
+}
+
+/// Gives the calling thread a number. Its own calls from in here, as the C library may need memory for the key, and
+/// those of handlers, go past the caches. `errno` stays: this may be part of a `free`.
+#[cold]
+fn begin() -> usize {
+    own::set(THREADS + 1);
+    let announced = |&number: &usize| announce(number) || !release(number);
+    let number = keeping_errno(|| take().filter(announced));
+    own::set(number.unwrap_or(THREADS) + 1);
+    number.unwrap_or(THREADS)
+}
+
+/// Takes the lowest number that no thread has, if there is one.
+fn take() -> Option<usize> {
+    for (at, taken) in TAKEN.iter().enumerate() {
+        // Relaxed: the exchange fails if it has changed.
+        let mut seen = taken.load(Ordering::Relaxed);
+        while seen != u64::MAX {
+            let bit = !seen & (seen + 1);
+            // Acquire: pairs with the Release in `release`, after all that the last thread did with the cache.
+            match taken.compare_exchange(seen, seen | bit, Ordering::Acquire, Ordering::Relaxed) {
+                Ok(_) => return Some(64 * at + bit.trailing_zeros() as usize),
+                Err(found) => seen = found,
+            }
+        }
+    }
+    None
+}
+
+/// Gives a number back. Returns `true`.
+fn release(number: usize) -> bool {
+    // Release: pairs with the Acquire in `take`.
+    TAKEN[number / 64].fetch_and(!(1 << (number % 64)), Ordering::Release);
+    true
+}
+
+/// Arranges that the number is given back when the calling thread ends. Returns whether it will be.
+fn announce(number: usize) -> bool {
+    let value = ptr::without_provenance::<c_void>(number + 1);
+    // SAFETY: the key exists, and its destructor takes such a value.
+    key().is_some_and(|key| unsafe { libc::pthread_setspecific(key, value) } == 0)
+}
+
+/// Returns the key, which is created if there was none.
+fn key() -> Option<c_uint> {
+    if let Some(key) = KEY.load(Ordering::Relaxed).checked_sub(1) {
+        return Some(key);
+    }
+    let mut key = 0;
+    // SAFETY: it writes the key. The library is never unloaded, so that `end` stays.
+    let error: c_int = unsafe { libc::pthread_key_create(&raw mut key, Some(end)) };
+    if error != 0 {
+        return None;
+    }
+    match KEY.compare_exchange(0, key + 1, Ordering::Relaxed, Ordering::Relaxed) {
+        Ok(_) => Some(key),
+        Err(theirs) => {
+            // SAFETY: nobody else knows the key.
+            unsafe { libc::pthread_key_delete(key) };
+            theirs.checked_sub(1)
+        }
+    }
+}
+
+/// Called when a thread ends that has a number. What it frees later goes past the caches.
+unsafe extern "C" fn end(value: *mut c_void) {
+    HEAP.drain();
+    own::set(THREADS + 1);
+    if let Some(number) = value.addr().checked_sub(1).filter(|&number| number < THREADS) {
+        release(number);
+    }
+}
+
+/// The word of the calling thread: its number plus one, or 0.
+///
+/// Initial-exec: the general model for libraries calls the loader, which may call `malloc` (glibc from 2.39 on).
+#[cfg(target_arch = "x86_64")]
+mod own {
+    use core::arch::{asm, global_asm};
+
+    global_asm!(
+        r#".pushsection .tbss.nbbs_malloc_thread, "awT", @nobits"#,
+        ".globl nbbs_malloc_thread",
+        ".hidden nbbs_malloc_thread",
+        ".type nbbs_malloc_thread, @object",
+        ".size nbbs_malloc_thread, 8",
+        ".balign 8",
+        "nbbs_malloc_thread:",
+        ".zero 8",
+        ".popsection",
+    );
+
+    #[inline]
+    pub fn get() -> usize {
+        let value;
+        // SAFETY: it reads the thread's own word, which is all zero at first.
+        unsafe {
+            asm!(
+                "mov {value}, qword ptr [rip + nbbs_malloc_thread@GOTTPOFF]",
+                "mov {value}, qword ptr fs:[{value}]",
+                value = out(reg) value,
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+        value
+    }
+
+    pub fn set(value: usize) {
+        // SAFETY: it writes the thread's own word, of which nobody has a reference.
+        unsafe {
+            asm!(
+                "mov {at}, qword ptr [rip + nbbs_malloc_thread@GOTTPOFF]",
+                "mov qword ptr fs:[{at}], {value}",
+                at = out(reg) _,
+                value = in(reg) value,
+                options(nostack, preserves_flags),
+            );
+        }
+    }
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+mod own {
+    use core::cell::Cell;
+
+    std::thread_local! {
+        static OWN: Cell<usize> = const { Cell::new(0) };
+    }
+
+    #[inline]
+    pub fn get() -> usize {
+        OWN.get()
+    }
+
+    pub fn set(value: usize) {
+        OWN.set(value);
+    }
+}

@@ -1,0 +1,125 @@
+//! How the heap gets memory, and gives it back: each in a process of its own.
+#![cfg(all(target_os = "linux", not(miri)))]
+
+use std::env;
+use std::hint::black_box;
+use std::os::unix::process::CommandExt as _;
+use std::process::Command;
+use std::thread;
+
+use libc::{c_void, free, malloc, malloc_trim};
+use nbbs_malloc as _;
+
+/// Runs one of the tests below that are ignored, with so many MiB at first, and in so much address space.
+#[track_caller]
+fn alone(name: &str, mib: Option<&str>, limit: Option<libc::rlim_t>) {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.args([name, "--exact", "--ignored", "--test-threads=1", "--nocapture"]);
+    mib.map(|mib| command.env("NBBS_MALLOC_MIB", mib));
+    if let Some(bytes) = limit {
+        let limit = libc::rlimit { rlim_cur: bytes, rlim_max: bytes };
+        // SAFETY: it calls nothing but the system.
+        unsafe {
+            command.pre_exec(move || {
+                _ = libc::setrlimit(libc::RLIMIT_AS, &raw const limit);
+                Ok(())
+            });
+        }
+    }
+    let output = command.output().unwrap();
+    let said = String::from_utf8_lossy(&output.stdout).into_owned();
+    assert!(output.status.success() && said.contains("1 passed"), "{said}{output:?}");
+}
+
+fn fill(bytes: usize) -> *mut c_void {
+    // SAFETY: ours.
+    unsafe {
+        let block = malloc(bytes);
+        assert!(!block.is_null(), "{bytes} bytes are refused");
+        black_box(block).cast::<u8>().write_bytes(5, bytes);
+        block
+    }
+}
+
+/// Six threads that allocate 100 MiB together, in blocks of many sizes.
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn six_threads_fill_100_mib() {
+    let fill_some = |thread: usize| {
+        let sizes = (0..).map(|n| 1 + (n * 7919 + thread) % 200_000);
+        let mut left = 16 << 20;
+        let blocks = sizes.take_while(|&bytes| {
+            left -= bytes as isize;
+            left > 0
+        });
+        blocks.map(|bytes| fill(bytes) as usize).collect::<Vec<_>>()
+    };
+    let threads = (0..6).map(|thread| thread::spawn(move || fill_some(thread)));
+    let threads: Vec<_> = threads.collect();
+    for block in threads.into_iter().flat_map(|thread| thread.join().unwrap()) {
+        // SAFETY: ours.
+        unsafe { free(block as *mut c_void) };
+    }
+}
+
+#[test]
+fn the_heap_grows() {
+    alone("six_threads_fill_100_mib", Some("2"), None);
+}
+
+#[test]
+fn little_address_space_is_enough() {
+    alone("six_threads_fill_100_mib", None, Some(400 << 20));
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn half_is_left() {
+    let (access, flags) = (libc::PROT_NONE, libc::MAP_PRIVATE | libc::MAP_ANONYMOUS);
+    // SAFETY: a new mapping, wherever there is room.
+    let half = unsafe { libc::mmap(std::ptr::null_mut(), 200 << 20, access, flags, -1, 0) };
+    assert_ne!(half, libc::MAP_FAILED);
+}
+
+#[test]
+fn half_of_the_address_space_is_left_to_others() {
+    alone("half_is_left", None, Some(400 << 20));
+}
+
+#[test]
+fn nonsense_is_ignored() {
+    for mib in ["", "0", "-1", "5MiB", "99999999999999999999"] {
+        alone("six_threads_fill_100_mib", Some(mib), None);
+    }
+}
+
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn what_is_free_goes_back() {
+    let resident = || {
+        // SAFETY: it only answers.
+        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+        let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+        (pages * page) >> 20
+    };
+    let large = fill(256 << 20);
+    let small: Vec<_> = (0..8).map(|_| fill(8 << 20)).collect();
+    let before = resident();
+    // A large one with its free; others with a trim.
+    // SAFETY: ours.
+    unsafe { free(large) };
+    let between = resident();
+    assert!(between + 250 < before, "{before} MiB, and then {between}");
+    // SAFETY: ours.
+    small.into_iter().for_each(|block| unsafe { free(block) });
+    // SAFETY: it may always be called.
+    assert_eq!(unsafe { malloc_trim(0) }, 1);
+    let after = resident();
+    assert!(after + 60 < between, "{between} MiB, and then {after}");
+}
+
+#[test]
+fn memory_goes_back_to_the_system() {
+    alone("what_is_free_goes_back", None, None);
+}
