@@ -162,6 +162,7 @@ pub trait Operations<'h>: Copy {
     /// The caller holds what is allocated there, if anything, and gives it up.
     #[inline]
     unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+        // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
         if !watch::ON
             && let Some(class) = self.memory().at(at, |region| region.class_at(at)).flatten()
             && self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at))

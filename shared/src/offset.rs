@@ -1,6 +1,8 @@
 //! Offsets: addresses within a segment, in bytes from its beginning, which are the same in every process.
 
+use std::cmp;
 use std::fmt;
+use std::hash::{Hash, Hasher};
 use std::marker::PhantomData;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,6 +15,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 /// assert_eq!(size_of::<Option<Offset<u32>>>(), 8);
 /// assert_eq!(Offset::<u32>::new(0), None);
 /// assert_eq!(Offset::<u32>::new(4096).unwrap().bytes(), 4096);
+/// assert_eq!(Offset::<u32>::new(4096).unwrap().to_string(), "0x1000");
+/// assert!(Offset::<u32>::new(4096) < Offset::new(8192));
 /// ```
 #[repr(transparent)]
 pub struct Offset<T: ?Sized>(NonZeroU64, PhantomData<fn() -> *mut T>);
@@ -73,6 +77,32 @@ impl<T: ?Sized> PartialEq for Offset<T> {
 }
 
 impl<T: ?Sized> Eq for Offset<T> {}
+
+/// By position.
+impl<T: ?Sized> Ord for Offset<T> {
+    fn cmp(&self, other: &Self) -> cmp::Ordering {
+        self.0.cmp(&other.0)
+    }
+}
+
+impl<T: ?Sized> PartialOrd for Offset<T> {
+    fn partial_cmp(&self, other: &Self) -> Option<cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl<T: ?Sized> Hash for Offset<T> {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.0.hash(state);
+    }
+}
+
+/// The bytes from the beginning, in hexadecimal.
+impl<T: ?Sized> fmt::Display for Offset<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#x}", self.0)
+    }
+}
 
 impl<T: ?Sized> fmt::Debug for Offset<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -424,7 +424,7 @@ impl<'a, W: Word> Slabs<'a, W> {
         };
         let first = unit >> order << order;
         let is_its = self.link(first)?.load(Ordering::Relaxed) >> 32 == number;
-        let class = class_of(number << 32)?;
+        let class = class_numbered(number)?;
         Some((first, class, self.free_at(first)?)).filter(|_| is_its)
     }
 
@@ -465,7 +465,13 @@ fn load_state<W: Word>(state: &W) -> u64 {
 /// Returns the class that a link records, if a slab begins there.
 #[inline]
 fn class_of(link: u64) -> Option<Class> {
-    Class::numbered(((link >> 32) as usize).checked_sub(1)?)
+    class_numbered(link >> 32)
+}
+
+/// Returns the class of a number plus one, as links have it.
+#[inline]
+fn class_numbered(number: u64) -> Option<Class> {
+    Class::numbered((number as usize).checked_sub(1)?)
 }
 
 /// Returns the class as a link records it, in its high half.
