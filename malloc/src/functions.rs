@@ -9,7 +9,7 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 
 use crate::line::fail;
-use crate::memory::{HEAP, LARGE, discard, page, trim, with_more};
+use crate::memory::{HEAP, forget, page, trim, with_more};
 
 /// What every block is aligned to: what `max_align_t` is on 64 bits.
 const ALIGN: usize = 16;
@@ -54,10 +54,12 @@ fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
 fn free_at(function: &str, block: *mut c_void) {
     if let Some(at) = NonNull::new(block.cast()) {
         // SAFETY: as the caller promises.
-        match unsafe { HEAP.free_at(at) } {
-            Ok(bytes) if bytes < LARGE => {}
-            Ok(_) => _ = keeping_errno(discard),
-            Err(error) => fail(function, error),
+        let freed = unsafe {
+            forget(at);
+            HEAP.free_at(at)
+        };
+        if let Err(error) = freed {
+            fail(function, error);
         }
     }
 }

@@ -33,12 +33,13 @@ impl Write for Line {
     }
 }
 
-/// A string of C, as far as it can be shown.
+/// A string of C, as far as it can be shown: at most 100 bytes.
 pub struct Text<'a>(pub &'a CStr);
 
 impl fmt::Display for Text<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.to_bytes().utf8_chunks().try_for_each(|chunk| f.write_str(chunk.valid()))
+        let bytes = self.0.to_bytes();
+        bytes[..bytes.len().min(100)].utf8_chunks().try_for_each(|chunk| f.write_str(chunk.valid()))
     }
 }
 

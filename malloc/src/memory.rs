@@ -3,12 +3,14 @@
 use core::alloc::Layout;
 use core::ffi::c_void;
 use core::ptr::{self, NonNull};
-use core::sync::atomic::{AtomicUsize, Ordering};
+use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use nbbs_heap::{Heap, Placed};
 
 use crate::environment;
+use crate::functions::keeping_errno;
 use crate::line::{Text, say};
+use crate::thread::uncancelled;
 use crate::thread::{THREADS, Thread};
 
 /// The heap of the program, which has no memory at first.
@@ -18,8 +20,9 @@ pub static HEAP: Heap<0, THREADS, Thread> = Heap::new();
 /// chooses who gives it more; the heap itself says what it has.
 static GIVEN: AtomicUsize = AtomicUsize::new(0);
 
-/// How many callers are giving it some.
-static GROWING: AtomicUsize = AtomicUsize::new(0);
+/// Whether somebody is giving it some: a hint, which is lost where two do, and left by who stayed in the parent of a
+/// fork until the child itself does.
+static IS_GROWING: AtomicBool = AtomicBool::new(false);
 
 /// How often a caller looks whether another has given the heap memory, before it does so itself. Bounded, as it may be
 /// a handler that has interrupted that one, or the child of a process in which that one was.
@@ -51,15 +54,15 @@ fn grow_until(layout: Layout, alloc: impl Fn() -> Option<NonNull<u8>>) -> Option
         if let Some(block) = alloc() {
             return Some(block);
         }
-        if patience > 0 && GROWING.load(Ordering::Relaxed) > 0 {
+        if patience > 0 && IS_GROWING.load(Ordering::Relaxed) {
             patience -= 1;
             // SAFETY: it only lets others run.
             unsafe { libc::sched_yield() };
             continue;
         }
-        GROWING.fetch_add(1, Ordering::Relaxed);
-        let is_done = grow(given, layout);
-        GROWING.fetch_sub(1, Ordering::Relaxed);
+        IS_GROWING.store(true, Ordering::Relaxed);
+        let is_done = uncancelled(|| grow(given, layout));
+        IS_GROWING.store(false, Ordering::Relaxed);
         // Refused, though perhaps because another got the last that there was, which the next look finds.
         if !is_done && GIVEN.load(Ordering::Relaxed) == given {
             return None;
@@ -75,10 +78,11 @@ fn grow(given: usize, layout: Layout) -> bool {
     // A region has less to spare than a heap of its own would.
     let Some(least) = needed.and_then(|bytes| Placed::bytes_for(1, bytes)) else { return false };
     let least = least.max(1 << 20);
-    let wanted = if given == 0 { first() } else { given };
-    let wanted = wanted.max(least.saturating_mul(2)).min(MOST);
+    let usual = if given == 0 { first() } else { given };
+    let wanted = usual.max(least.saturating_mul(2)).min(MOST);
     let halves = (0..usize::BITS).map(|by| wanted >> by).take_while(|&bytes| bytes > least);
-    let mapped = halves.chain([least]).map(|bytes| (map(bytes), bytes));
+    // Of what no program usually gets the system is to say whether it can ever have that.
+    let mapped = halves.chain([least]).map(|bytes| (map(bytes, bytes <= usual), bytes));
     let Some((Some(start), bytes)) = { mapped }.find(|(start, _)| start.is_some()) else {
         return false;
     };
@@ -97,19 +101,44 @@ fn grow(given: usize, layout: Layout) -> bool {
     false
 }
 
-/// The bytes of a block with whose free all free pages go back to the system: as many as glibc unmaps in any case.
-pub const LARGE: usize = 32 << 20;
+/// The bytes of a block whose pages go back to the system when it is freed: as many as glibc unmaps in any case.
+const LARGE: usize = 32 << 20;
+
+/// Gives the pages of a large block back to the system, before it is freed. Does nothing to other addresses.
+///
+/// # Safety
+/// The caller holds what is allocated there, if anything, and needs its contents no more.
+#[inline]
+pub unsafe fn forget(at: NonNull<u8>) {
+    /// What blocks of more than 32 KiB are aligned to, and few others.
+    const UNIT: usize = 1 << 10;
+    if at.addr().get().is_multiple_of(UNIT) {
+        // SAFETY: as the caller promises.
+        unsafe { forget_large(at) }
+    }
+}
+
+/// # Safety
+/// That of [`forget`].
+#[cold]
+unsafe fn forget_large(at: NonNull<u8>) {
+    let Ok(bytes) = HEAP.usable(at) else { return };
+    if bytes < LARGE {
+        return;
+    }
+    let page = page();
+    let (skip, end) = (at.addr().get().wrapping_neg() % page, at.addr().get() + bytes);
+    let whole = (bytes - skip - end % page) / page * page;
+    // SAFETY: the pages are the caller's, private and anonymous.
+    keeping_errno(|| unsafe {
+        libc::madvise(at.as_ptr().add(skip).cast(), whole, libc::MADV_DONTNEED)
+    });
+}
 
 /// Gives whole free pages back to the system, also of slabs of which no slot is in use. Returns how many bytes these
 /// were.
 pub fn trim() -> usize {
     HEAP.trim();
-    discard()
-}
-
-/// Gives whole free pages back to the system. Returns how many bytes these were.
-#[cold]
-pub fn discard() -> usize {
     // SAFETY: the pages are private and anonymous, so that they are zero afterwards.
     let take = |at: NonNull<u8>, bytes| unsafe {
         libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0
@@ -191,11 +220,11 @@ fn is_strict() -> bool {
     mode == *b"2"
 }
 
-fn map(bytes: usize) -> Option<NonNull<u8>> {
-    let (access, flags) = (
-        libc::PROT_READ | libc::PROT_WRITE,
-        libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
-    );
+/// Maps so many bytes; whatever the system has, if `any`.
+fn map(bytes: usize, any: bool) -> Option<NonNull<u8>> {
+    let access = libc::PROT_READ | libc::PROT_WRITE;
+    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+    let flags = if any { flags | libc::MAP_NORESERVE } else { flags };
     // SAFETY: a new mapping, wherever the system finds room.
     let start: *mut c_void = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
     if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }

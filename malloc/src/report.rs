@@ -6,6 +6,7 @@ use core::fmt::Write;
 use crate::environment;
 use crate::line::{Line, Text, say};
 use crate::memory::HEAP;
+use crate::thread::uncancelled;
 
 unsafe extern "C" {
     static program_invocation_short_name: *const c_char;
@@ -21,6 +22,10 @@ static AT_EXIT: extern "C" fn() = at_exit;
 /// feature `poison`, how many slots were written to while they were free, if any were; with `NBBS_MALLOC_AUDIT=1`,
 /// whether the bookkeeping is in order, which takes that no other thread uses the heap just then.
 extern "C" fn at_exit() {
+    uncancelled(write_report);
+}
+
+fn write_report() {
     environment::with(c"NBBS_MALLOC_REPORT", |path| {
         // A pipe that nobody reads is refused, rather than waited for.
         let flags = libc::O_WRONLY | libc::O_APPEND | libc::O_CREAT | libc::O_CLOEXEC;

@@ -39,9 +39,16 @@ impl Cpu for Thread {
 fn begin() -> usize {
     own::set(THREADS + 1);
     let announced = |&number: &usize| announce(number) || !release(number);
-    let number = keeping_errno(|| take().filter(announced));
+    let number = keeping_errno(|| already().or_else(|| take().filter(announced)));
     own::set(number.unwrap_or(THREADS) + 1);
     number.unwrap_or(THREADS)
+}
+
+/// Returns the number that a handler took for this thread just before, when it interrupted the beginning.
+fn already() -> Option<usize> {
+    let key = KEY.load(Ordering::Relaxed).checked_sub(1)?;
+    // SAFETY: the key exists.
+    unsafe { libc::pthread_getspecific(key) }.addr().checked_sub(1)
 }
 
 /// Takes the lowest number that no thread has, if there is one.
@@ -103,6 +110,23 @@ unsafe extern "C" fn end(value: *mut c_void) {
     if let Some(number) = value.addr().checked_sub(1).filter(|&number| number < THREADS) {
         release(number);
     }
+}
+
+unsafe extern "C" {
+    fn pthread_setcancelstate(state: c_int, former: *mut c_int) -> c_int;
+}
+
+/// Calls `call`, in which the thread cannot be cancelled, though it may open and write to files.
+pub fn uncancelled<R>(call: impl FnOnce() -> R) -> R {
+    /// `PTHREAD_CANCEL_DISABLE`.
+    const DISABLE: c_int = 1;
+    let mut former = 0;
+    // SAFETY: it writes the former state.
+    unsafe { pthread_setcancelstate(DISABLE, &raw mut former) };
+    let result = call();
+    // SAFETY: as above.
+    unsafe { pthread_setcancelstate(former, &raw mut former) };
+    result
 }
 
 /// The word of the calling thread: its number plus one, or 0.
