@@ -194,8 +194,8 @@ impl Class {
         ((offset as u64 * self.dimensions().reciprocal) >> 40) as u32
     }
 
-    /// Returns the slot in which the byte `offset` bytes from the start of a slab lies, if it lies in one, and the offset
-    /// at which that begins.
+    /// Returns the slot in which the byte `offset` bytes from the start of a slab lies, if it lies in one, and the
+    /// offset at which that begins.
     #[inline]
     pub const fn slot_over(self, offset: usize) -> Option<(u32, usize)> {
         let (slot, dimensions) = (self.slots_before(offset), self.dimensions());

@@ -8,6 +8,7 @@ use crate::class::{Class, GRAIN, LARGEST, UNIT, is_aligned};
 use crate::error::FreeError;
 use crate::look::AuditError;
 use crate::region::{Held, Memory, Region, Runs};
+use crate::unwind::aborting;
 use crate::watch;
 
 /// A heap, as one caller sees it.
@@ -156,12 +157,13 @@ pub trait Operations<'h>: Copy {
         memory.at(at, |region| region.find(at)).ok_or_else(foreign)?
     }
 
-    /// Frees what is allocated at an address, and returns how many bytes it had.
+    /// Frees what is allocated at an address, and returns how many bytes it had. Calls `last` with the bytes of what is
+    /// larger than any slot, before it is given up.
     ///
     /// # Safety
     /// The caller holds what is allocated there, if anything, and gives it up.
     #[inline]
-    unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+    unsafe fn free_at(self, at: NonNull<u8>, last: impl FnOnce(usize)) -> Result<usize, FreeError> {
         // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
         if !watch::ON
             && let Some(class) = self.memory().at(at, |region| region.class_at(at)).flatten()
@@ -171,7 +173,7 @@ pub trait Operations<'h>: Copy {
             return Ok(class.size());
         }
         // SAFETY: as the caller promises.
-        unsafe { self.free_at_slowly(at) }
+        unsafe { self.free_at_slowly(at, last) }
     }
 
     /// Frees what is allocated at an address, whatever it is and whether or not the caller's cache has room.
@@ -179,19 +181,24 @@ pub trait Operations<'h>: Copy {
     /// # Safety
     /// That of [`free_at`](Self::free_at).
     #[cold]
-    unsafe fn free_at_slowly(self, at: NonNull<u8>) -> Result<usize, FreeError> {
+    unsafe fn free_at_slowly(
+        self,
+        at: NonNull<u8>,
+        last: impl FnOnce(usize),
+    ) -> Result<usize, FreeError> {
         let freed = self.find(at).and_then(|held| {
+            let bytes = held.bytes();
             let is_freed = match held {
                 // SAFETY: as the caller promises.
                 Held::Slot { class, .. } => unsafe { self.try_free_slot(class, at) },
-                // A cache that is given a larger one looks itself.
-                Held::Run { .. } => {
-                    (held.bytes() > LARGEST || !self.keeps_held(held, at))
-                        && self.try_free_run(at, held.bytes())
+                // A cache that is given one looks itself.
+                Held::Run { .. } if bytes > LARGEST => {
+                    aborting(|| last(bytes));
+                    self.try_free_run(at, bytes)
                 }
+                Held::Run { .. } => !self.keeps_held(held, at) && self.try_free_run(at, bytes),
             };
-            let nothing = FreeError::NotAllocated { address: at.addr().get() };
-            is_freed.then_some(held.bytes()).ok_or(nothing)
+            is_freed.then_some(bytes).ok_or(FreeError::NotAllocated { address: at.addr().get() })
         });
         if freed.is_err() {
             self.memory().refuse();
@@ -229,7 +236,7 @@ pub trait Operations<'h>: Copy {
         // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
         unsafe {
             moved.copy_from_nonoverlapping(at, held.bytes().min(size));
-            self.free_at(at).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
+            self.free_at(at, |_| ()).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
         }
     }
 

@@ -9,32 +9,17 @@ use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};
 
 use crate::line::fail;
-use crate::memory::{HEAP, forget, page, trim, with_more};
+use crate::memory::{forget, trim, with_more};
+use crate::system::{page, set_errno};
+use crate::thread::HEAP;
 
 /// What every block is aligned to: what `max_align_t` is on 64 bits.
 const ALIGN: usize = 16;
 
-/// Sets `errno`.
-#[cold]
-fn refuse(error: c_int) {
-    // SAFETY: it is the thread's own.
-    unsafe { *libc::__errno_location() = error };
-}
-
-/// Calls `call`, and leaves `errno` as it is.
-#[cold]
-pub(crate) fn keeping_errno<R>(call: impl FnOnce() -> R) -> R {
-    // SAFETY: it is the thread's own.
-    let errno = unsafe { *libc::__errno_location() };
-    let result = call();
-    refuse(errno);
-    result
-}
-
 /// Returns what a function returns that has found no memory.
 #[cold]
 fn no_memory() -> *mut c_void {
-    refuse(libc::ENOMEM);
+    set_errno(libc::ENOMEM);
     ptr::null_mut()
 }
 
@@ -54,10 +39,7 @@ fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
 fn free_at(function: &str, block: *mut c_void) {
     if let Some(at) = NonNull::new(block.cast()) {
         // SAFETY: as the caller promises.
-        let freed = unsafe {
-            forget(at);
-            HEAP.free_at(at)
-        };
+        let freed = unsafe { HEAP.free_at_after(at, |bytes| forget(at, bytes)) };
         if let Err(error) = freed {
             fail(function, error);
         }
@@ -180,7 +162,7 @@ pub unsafe extern "C" fn posix_memalign(
 pub extern "C" fn aligned_alloc(align: usize, bytes: usize) -> *mut c_void {
     aligned(align, bytes).map_or_else(
         |error| {
-            refuse(error);
+            set_errno(error);
             ptr::null_mut()
         },
         |block| block.as_ptr().cast(),

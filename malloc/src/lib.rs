@@ -2,7 +2,7 @@
 //!
 //! ```sh
 //! cargo build --release -p nbbs-malloc
-//! LD_PRELOAD=target/release/libnbbs_malloc.so python3 -c 'print(sum(range(10)))'
+//! LD_PRELOAD=$PWD/target/release/libnbbs_malloc.so python3 -c 'print("it runs")'
 //! ```
 //!
 //! A program in Rust gets them, for all that it links in C and C++, by `use nbbs_malloc as _;`.
@@ -30,9 +30,10 @@
 //! # Layers
 //!
 //! ```text
-//! functions  what C calls                             report       what was used, at the end
-//! memory     the heap, and how it gets memory         line         lines that are written without memory
-//! thread     the number of the thread, for its cache  environment  what the environment says
+//! functions    what C calls
+//! memory       how the heap gets memory            report  what was used, at the end
+//! thread       the heap, and numbers of threads    line    lines that are written without memory
+//! environment  what the environment says           system  `errno`, cancellation, pages
 //! ```
 #![cfg(target_os = "linux")]
 
@@ -41,6 +42,7 @@ mod functions;
 mod line;
 mod memory;
 mod report;
+mod system;
 mod thread;
 
 pub use functions::{

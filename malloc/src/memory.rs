@@ -1,20 +1,15 @@
-//! The heap of the program, and how it gets memory.
+//! How the heap gets memory, and gives it back.
 
 use core::alloc::Layout;
-use core::ffi::c_void;
-use core::ptr::{self, NonNull};
+use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use nbbs_heap::{Heap, Placed};
+use nbbs_heap::Placed;
 
 use crate::environment;
-use crate::functions::keeping_errno;
 use crate::line::{Text, say};
-use crate::thread::uncancelled;
-use crate::thread::{THREADS, Thread};
-
-/// The heap of the program, which has no memory at first.
-pub static HEAP: Heap<0, THREADS, Thread> = Heap::new();
+use crate::system::{discard, keeping_errno, map, page, uncancelled, unmap};
+use crate::thread::HEAP;
 
 /// The bytes of address space that the heap was given, or is being given. Relaxed everywhere, as below: a number that
 /// chooses who gives it more; the heap itself says what it has.
@@ -82,10 +77,8 @@ fn grow(given: usize, layout: Layout) -> bool {
     let wanted = usual.max(least.saturating_mul(2)).min(MOST);
     let halves = (0..usize::BITS).map(|by| wanted >> by).take_while(|&bytes| bytes > least);
     // Of what no program usually gets the system is to say whether it can ever have that.
-    let mapped = halves.chain([least]).map(|bytes| (map(bytes, bytes <= usual), bytes));
-    let Some((Some(start), bytes)) = { mapped }.find(|(start, _)| start.is_some()) else {
-        return false;
-    };
+    let mapped = halves.chain([least]).find_map(|bytes| Some((map(bytes, bytes <= usual)?, bytes)));
+    let Some((start, bytes)) = mapped else { return false };
     let (claimed, relaxed) = (given.saturating_add(bytes), Ordering::Relaxed);
     let is_ours = GIVEN.compare_exchange(given, claimed, relaxed, relaxed).is_ok();
     // SAFETY: the memory was just mapped for the heap, and is zero.
@@ -93,7 +86,7 @@ fn grow(given: usize, layout: Layout) -> bool {
         return true;
     }
     // SAFETY: nobody else knows of the memory, which the heap has not taken.
-    unsafe { libc::munmap(start.as_ptr().cast(), bytes) };
+    unsafe { unmap(start, bytes) };
     if is_ours {
         // The heap has all the regions that it can have.
         GIVEN.fetch_sub(bytes, relaxed);
@@ -104,53 +97,26 @@ fn grow(given: usize, layout: Layout) -> bool {
 /// The bytes of a block whose pages go back to the system when it is freed: as many as glibc unmaps in any case.
 const LARGE: usize = 32 << 20;
 
-/// Gives the pages of a large block back to the system, before it is freed. Does nothing to other addresses.
+/// Gives the whole pages of a block back to the system, if it is large, before it is freed.
 ///
 /// # Safety
-/// The caller holds what is allocated there, if anything, and needs its contents no more.
-#[inline]
-pub unsafe fn forget(at: NonNull<u8>) {
-    /// What blocks of more than 32 KiB are aligned to, and few others.
-    const UNIT: usize = 1 << 10;
-    if at.addr().get().is_multiple_of(UNIT) {
-        // SAFETY: as the caller promises.
-        unsafe { forget_large(at) }
-    }
-}
-
-/// # Safety
-/// That of [`forget`].
-#[cold]
-unsafe fn forget_large(at: NonNull<u8>) {
-    let Ok(bytes) = HEAP.usable(at) else { return };
+/// The caller holds what is allocated there, with this many bytes, and needs its contents no more.
+pub unsafe fn forget(at: NonNull<u8>, bytes: usize) {
     if bytes < LARGE {
         return;
     }
     let page = page();
     let (skip, end) = (at.addr().get().wrapping_neg() % page, at.addr().get() + bytes);
-    let whole = (bytes - skip - end % page) / page * page;
-    // SAFETY: the pages are the caller's, private and anonymous.
-    keeping_errno(|| unsafe {
-        libc::madvise(at.as_ptr().add(skip).cast(), whole, libc::MADV_DONTNEED)
-    });
+    // SAFETY: the pages lie in the block, which is the caller's.
+    keeping_errno(|| unsafe { discard(at.add(skip), bytes - skip - end % page) });
 }
 
 /// Gives whole free pages back to the system, also of slabs of which no slot is in use. Returns how many bytes these
 /// were.
 pub fn trim() -> usize {
     HEAP.trim();
-    // SAFETY: the pages are private and anonymous, so that they are zero afterwards.
-    let take = |at: NonNull<u8>, bytes| unsafe {
-        libc::madvise(at.as_ptr().cast(), bytes, libc::MADV_DONTNEED) == 0
-    };
-    // SAFETY: `take` takes no other pages than those that it is called with.
-    unsafe { HEAP.discard(page(), take) }.unwrap_or(0)
-}
-
-/// The bytes of a page.
-pub fn page() -> usize {
-    // SAFETY: it only answers.
-    usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
+    // SAFETY: the heap's pages are mapped, and those that it passes are free, and nobody else's meanwhile.
+    unsafe { HEAP.discard(page(), |at, bytes| discard(at, bytes)) }.unwrap_or(0)
 }
 
 /// Returns how much address space the heap gets first: what `NBBS_MALLOC_MIB` says, or as many bytes as the machine has
@@ -218,14 +184,4 @@ fn is_strict() -> bool {
         libc::close(file);
     }
     mode == *b"2"
-}
-
-/// Maps so many bytes; whatever the system has, if `any`.
-fn map(bytes: usize, any: bool) -> Option<NonNull<u8>> {
-    let access = libc::PROT_READ | libc::PROT_WRITE;
-    let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
-    let flags = if any { flags | libc::MAP_NORESERVE } else { flags };
-    // SAFETY: a new mapping, wherever the system finds room.
-    let start: *mut c_void = unsafe { libc::mmap(ptr::null_mut(), bytes, access, flags, -1, 0) };
-    if start == libc::MAP_FAILED { None } else { NonNull::new(start.cast()) }
 }

@@ -5,8 +5,8 @@ use core::fmt::Write;
 
 use crate::environment;
 use crate::line::{Line, Text, say};
-use crate::memory::HEAP;
-use crate::thread::uncancelled;
+use crate::system::{errno, uncancelled};
+use crate::thread::HEAP;
 
 unsafe extern "C" {
     static program_invocation_short_name: *const c_char;
@@ -34,12 +34,8 @@ fn write_report() {
         let file: c_int = unsafe { libc::open(path.as_ptr(), flags, 0o644) };
         let is_written = file >= 0 && report().send(file);
         if !is_written {
-            // SAFETY: it is the thread's own.
-            let error = unsafe { *libc::__errno_location() };
-            say(format_args!(
-                "NBBS_MALLOC_REPORT={}: cannot be written to: errno {error}",
-                Text(path)
-            ));
+            let (path, error) = (Text(path), errno());
+            say(format_args!("NBBS_MALLOC_REPORT={path}: cannot be written to: errno {error}"));
         }
         if file >= 0 {
             // SAFETY: the file was just opened.

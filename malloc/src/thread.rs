@@ -1,16 +1,19 @@
-//! The number of the calling thread, by which it has a cache of the heap: the lowest that no other thread has.
+//! The heap of the program, and the number of the calling thread, by which it has a cache of that heap: the lowest that
+//! no other thread has.
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-use nbbs_heap::{Cpu, Overlap};
+use nbbs_heap::{Cpu, Heap, Overlap};
 
-use crate::functions::keeping_errno;
-use crate::memory::HEAP;
+use crate::system::keeping_errno;
+
+/// The heap of the program, which has no memory at first.
+pub static HEAP: Heap<0, THREADS, Thread> = Heap::new();
 
 /// How many threads have a cache at a time. Others go past the caches.
-pub const THREADS: usize = 1024;
+const THREADS: usize = 1024;
 
 /// A bit for each number that a thread has.
 static TAKEN: [AtomicU64; THREADS / 64] = [const { AtomicU64::new(0) }; THREADS / 64];
@@ -38,10 +41,9 @@ impl Cpu for Thread {
 #[cold]
 fn begin() -> usize {
     own::set(THREADS + 1);
-    let announced = |&number: &usize| announce(number) || !release(number);
-    let number = keeping_errno(|| already().or_else(|| take().filter(announced)));
-    own::set(number.unwrap_or(THREADS) + 1);
-    number.unwrap_or(THREADS)
+    let number = keeping_errno(|| already().or_else(take_announced)).unwrap_or(THREADS);
+    own::set(number + 1);
+    number
 }
 
 /// Returns the number that a handler took for this thread just before, when it interrupted the beginning.
@@ -49,6 +51,16 @@ fn already() -> Option<usize> {
     let key = KEY.load(Ordering::Relaxed).checked_sub(1)?;
     // SAFETY: the key exists.
     unsafe { libc::pthread_getspecific(key) }.addr().checked_sub(1)
+}
+
+/// Takes a number that is given back when the calling thread ends, if there is one.
+fn take_announced() -> Option<usize> {
+    let number = take()?;
+    if announce(number) {
+        return Some(number);
+    }
+    release(number);
+    None
 }
 
 /// Takes the lowest number that no thread has, if there is one.
@@ -68,11 +80,10 @@ fn take() -> Option<usize> {
     None
 }
 
-/// Gives a number back. Returns `true`.
-fn release(number: usize) -> bool {
+/// Gives a number back.
+fn release(number: usize) {
     // Release: pairs with the Acquire in `take`.
     TAKEN[number / 64].fetch_and(!(1 << (number % 64)), Ordering::Release);
-    true
 }
 
 /// Arranges that the number is given back when the calling thread ends. Returns whether it will be.
@@ -110,23 +121,6 @@ unsafe extern "C" fn end(value: *mut c_void) {
     if let Some(number) = value.addr().checked_sub(1).filter(|&number| number < THREADS) {
         release(number);
     }
-}
-
-unsafe extern "C" {
-    fn pthread_setcancelstate(state: c_int, former: *mut c_int) -> c_int;
-}
-
-/// Calls `call`, in which the thread cannot be cancelled, though it may open and write to files.
-pub fn uncancelled<R>(call: impl FnOnce() -> R) -> R {
-    /// `PTHREAD_CANCEL_DISABLE`.
-    const DISABLE: c_int = 1;
-    let mut former = 0;
-    // SAFETY: it writes the former state.
-    unsafe { pthread_setcancelstate(DISABLE, &raw mut former) };
-    let result = call();
-    // SAFETY: as above.
-    unsafe { pthread_setcancelstate(former, &raw mut former) };
-    result
 }
 
 /// The word of the calling thread: its number plus one, or 0.

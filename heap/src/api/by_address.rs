@@ -36,7 +36,36 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at) }
+        unsafe { Operations::free_at(self, at, |_| ()) }
+    }
+
+    /// [Frees](Self::free_at) memory, and calls `last` with its bytes before it is given up, if that is more than 32
+    /// KiB: so that its pages can go back to the system while they are the caller's.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100_000]>()).unwrap();
+    /// let mut bytes = 0;
+    /// // SAFETY: the block is ours.
+    /// assert!(unsafe { HEAP.free_at_after(block, |of_run| bytes = of_run) }.is_ok());
+    /// assert_eq!(bytes, 98 << 10);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`free_at`](Self::free_at). A run that the caller's cache keeps is refused only after the call.
+    ///
+    /// # Safety
+    /// That of [`free_at`](Self::free_at). If `last` panics, the process is aborted.
+    pub unsafe fn free_at_after(
+        &'static self,
+        at: NonNull<u8>,
+        last: impl FnOnce(usize),
+    ) -> Result<usize, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { Operations::free_at(self, at, last) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of

@@ -277,8 +277,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         unsafe { self.memory().add(start, bytes, Content::Any) }
     }
 
-    /// [Adds](Self::add) memory that is all zero, as `mmap` returns it. Nothing of it is written to,
-    /// however much it is: pages that are never handed out take no memory.
+    /// [Adds](Self::add) memory that is all zero, as `mmap` returns it. Nothing of it is written to, however much it
+    /// is: pages that are never handed out take no memory.
     ///
     /// ```
     /// # use nbbs_heap::{AddError, Heap};

@@ -52,8 +52,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     }
 
     /// Empties the caller's cache: before its thread ends, or its CPU is taken off. Threads whose caches the heap gives
-    /// them (feature `std`) need not call it. Returns the bytes of the runs that were given back, and of the slabs whose
-    /// slots all were in one piece. Slabs that become whole in several are returned by the next [`trim`](Self::trim).
+    /// them (feature `std`) need not call it. Returns the bytes of the runs that were given back, and of the slabs
+    /// whose slots all were in one piece. Slabs that become whole in several are returned by the next
+    /// [`trim`](Self::trim).
     ///
     /// Cost: a read-modify-write for each slab of which the cache keeps slots, one or two more for each that has to be
     /// listed, and what freeing a run takes for each run and each slab that is returned.

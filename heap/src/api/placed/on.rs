@@ -133,7 +133,7 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at) }
+        unsafe { Operations::free_at(self, at, |_| ()) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address.
