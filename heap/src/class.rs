@@ -80,6 +80,16 @@ struct Dimensions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Class(u8);
 
+/// A slot in a slab.
+#[derive(Clone, Copy, Debug)]
+pub struct Slot {
+    pub class: Class,
+    /// The address of its slab.
+    pub slab: usize,
+    /// Which of the slab's slots it is.
+    pub number: u32,
+}
+
 impl Class {
     /// Iterates over all classes, by size.
     pub fn all() -> impl Iterator<Item = Self> {

@@ -19,8 +19,8 @@ pub trait Operations<'h>: Copy {
     /// Calls `visit` with the caller's cache, unless that is in use, and with the corresponding lane.
     fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R>;
 
-    /// Makes the calling thread's cache that of this heap, if threads have caches, and it belongs to nobody: that of
-    /// the first heap that asks.
+    /// Gives the caller a cache, if it has none: a number may be had, or the calling thread's cache, which is that of the
+    /// first heap that asks.
     fn claim_cache(self) {}
 
     /// Returns the caller's lane of the buddy allocator.
@@ -166,11 +166,10 @@ pub trait Operations<'h>: Copy {
     unsafe fn free_at(self, at: NonNull<u8>, last: impl FnOnce(usize)) -> Result<usize, FreeError> {
         // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
         if !watch::ON
-            && let Some(class) = self.memory().at(at, |region| region.class_at(at)).flatten()
-            && self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at))
-                == Some(true)
+            && let Some(slot) = self.memory().at(at, |region| region.slot_at(at)).flatten()
+            && self.with_cache(|cache, _| cache.push_slot(slot, at)) == Some(true)
         {
-            return Ok(class.size());
+            return Ok(slot.class.size());
         }
         // SAFETY: as the caller promises.
         unsafe { self.free_at_slowly(at, last) }

@@ -27,7 +27,7 @@ fn no_memory() -> *mut c_void {
 #[inline]
 fn alloc(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let layout = Layout::from_size_align(bytes.max(1), align).ok()?;
-    with_more(layout, || HEAP.alloc(layout))
+    with_more(layout, |layout| HEAP.alloc(layout))
 }
 
 fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
@@ -39,7 +39,7 @@ fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
 fn free_at(function: &str, block: *mut c_void) {
     if let Some(at) = NonNull::new(block.cast()) {
         // SAFETY: as the caller promises.
-        let freed = unsafe { HEAP.free_at_after(at, |bytes| forget(at, bytes)) };
+        let freed = unsafe { HEAP.free_at_after(at, move |bytes| forget(at, bytes)) };
         if let Err(error) = freed {
             fail(function, error);
         }
@@ -69,7 +69,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let found = count.checked_mul(bytes).and_then(|bytes| {
         let layout = Layout::from_size_align(bytes.max(1), ALIGN).ok()?;
-        with_more(layout, || HEAP.alloc_zeroed(layout))
+        with_more(layout, |layout| HEAP.alloc_zeroed(layout))
     });
     pointer(found)
 }
@@ -89,7 +89,7 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_voi
     }
     let Ok(layout) = Layout::from_size_align(bytes, ALIGN) else { return no_memory() };
     // SAFETY: as the caller promises.
-    let resized = with_more(layout, || match unsafe { HEAP.resize_at(at, bytes) } {
+    let resized = with_more(layout, |_| match unsafe { HEAP.resize_at(at, bytes) } {
         Ok(resized) => resized,
         Err(error) => fail("realloc", error),
     });

@@ -37,16 +37,22 @@ const MOST: usize = match 1_usize.checked_shl(42) {
 
 /// Calls `alloc`, and again whenever the heap was given more memory because it had none for this layout.
 #[inline]
-pub fn with_more(layout: Layout, alloc: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
-    alloc().or_else(|| grow_until(layout, alloc))
+pub fn with_more(
+    layout: Layout,
+    alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
+) -> Option<NonNull<u8>> {
+    alloc(layout).or_else(|| grow_until(layout, alloc))
 }
 
 #[cold]
-fn grow_until(layout: Layout, alloc: impl Fn() -> Option<NonNull<u8>>) -> Option<NonNull<u8>> {
+fn grow_until(
+    layout: Layout,
+    alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
+) -> Option<NonNull<u8>> {
     let mut patience = PATIENCE;
     loop {
         let given = GIVEN.load(Ordering::Relaxed);
-        if let Some(block) = alloc() {
+        if let Some(block) = alloc(layout) {
             return Some(block);
         }
         if patience > 0 && IS_GROWING.load(Ordering::Relaxed) {

@@ -30,20 +30,26 @@ impl Cpu for Thread {
     // The number of those that have none, `THREADS`, is that of no cache.
     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
 
+    /// Returns the number of no cache for a thread that has none yet.
     #[inline]
     fn number() -> Option<usize> {
-        Some(own::get().checked_sub(1).unwrap_or_else(begin))
+        Some(own::get().wrapping_sub(1))
+    }
+
+    fn claim_number() {
+        if own::get() == 0 {
+            begin();
+        }
     }
 }
 
 /// Gives the calling thread a number. Its own calls from in here, as the C library may need memory for the key, and
 /// those of handlers, go past the caches. `errno` stays: this may be part of a `free`.
 #[cold]
-fn begin() -> usize {
+fn begin() {
     own::set(THREADS + 1);
     let number = keeping_errno(|| already().or_else(take_announced)).unwrap_or(THREADS);
     own::set(number + 1);
-    number
 }
 
 /// Returns the number that a handler took for this thread just before, when it interrupted the beginning.

@@ -344,8 +344,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
         };
     }
 
-    #[cfg(feature = "std")]
     fn claim_cache(self) {
+        aborting(C::claim_number);
+        #[cfg(feature = "std")]
         if aborting(C::number).is_none() {
             crate::cache::threads::claim(&self.regions, self.memory());
         }

@@ -36,6 +36,42 @@ pub trait Cpu: 'static {
     /// assert_eq!(<()>::number(), None); // a heap has `()` by default
     /// ```
     fn number() -> Option<usize>;
+
+    /// Gives the caller a number, if it has none yet. The heap calls it whenever the caller's cache could not serve an
+    /// allocation or a free by itself, and then asks for the number again, so that [`number`](Self::number), which is
+    /// part of every operation, need not look whether there is one. The rules are those of `number`.
+    ///
+    /// ```
+    /// use nbbs_heap::{Cpu, Heap, Overlap};
+    /// use std::cell::Cell;
+    /// use std::sync::atomic::{AtomicUsize, Ordering};
+    ///
+    /// thread_local!(static NUMBER: Cell<usize> = const { Cell::new(usize::MAX) });
+    /// static NEXT: AtomicUsize = AtomicUsize::new(0);
+    ///
+    /// struct Thread;
+    ///
+    /// impl Cpu for Thread {
+    ///     // SAFETY: no two threads get the same number, and until it has one a thread has that of no cache.
+    ///     const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+    ///
+    ///     fn number() -> Option<usize> {
+    ///         Some(NUMBER.get())
+    ///     }
+    ///
+    ///     fn claim_number() {
+    ///         if NUMBER.get() == usize::MAX {
+    ///             NUMBER.set(NEXT.fetch_add(1, Ordering::Relaxed));
+    ///         }
+    ///     }
+    /// }
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }, 4, Thread> = Heap::new();
+    ///
+    /// assert!(HEAP.alloc(std::alloc::Layout::new::<u64>()).is_some());
+    /// assert_eq!(NUMBER.get(), 0);
+    /// ```
+    fn claim_number() {}
 }
 
 /// Caches are by thread.

@@ -3,7 +3,7 @@
 use core::ptr::{NonNull, null_mut};
 
 use crate::cache::aside::AllAside;
-use crate::class::{Class, MOST_KEPT};
+use crate::class::{Class, MOST_KEPT, Slot};
 use crate::region::{Memory, Region};
 use crate::slabs::{AT_ONCE, Lot};
 use crate::watch;
@@ -58,6 +58,13 @@ impl Bin {
     fn is_newest(&self, at: NonNull<u8>) -> bool {
         let newest = self.slots[self.len.wrapping_sub(1) % MOST_KEPT];
         (self.len != 0) & (newest == at.as_ptr())
+    }
+
+    /// [Keeps](Self::push) the slot that begins at `at`, unless it is kept of the slab at hand.
+    #[inline]
+    pub fn push_slot(&mut self, slot: Slot, at: NonNull<u8>) -> bool {
+        let is_spare = (slot.slab == self.slab.addr()) & (self.spare >> slot.number & 1 != 0);
+        !(is_spare | self.is_newest(at)) && self.add(slot.class, at)
     }
 
     /// Keeps a slot, if there is room, also one that it keeps already. Returns whether there was room.

@@ -24,7 +24,7 @@ pub use turn::Turn;
 
 use core::ptr::NonNull;
 
-use crate::class::{CLASSES, Class, UNIT};
+use crate::class::{CLASSES, Class, Slot, UNIT};
 use crate::region::{Memory, Region, Runs};
 use crate::slabs::Lot;
 use crate::watch;
@@ -88,6 +88,15 @@ impl Cache {
         } else {
             self.bins[class.number()].push(class, at)
         }
+    }
+
+    /// [Frees](Self::push) the slot that begins at `at`, unless the cache [keeps](Self::keeps) it.
+    #[inline]
+    pub fn push_slot(&mut self, slot: Slot, at: NonNull<u8>) -> bool {
+        if waiting::ON || Lot::DRAWS {
+            return !self.keeps(slot.class, at) && self.push(slot.class, at);
+        }
+        self.bins[slot.class.number()].push_slot(slot, at)
     }
 
     /// Makes the slot wait. Returns `false` if it is the newest that waits, or if there is no room and none can be made

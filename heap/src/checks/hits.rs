@@ -2,6 +2,7 @@
 //! [`Heap`](crate::Heap) states them.
 
 use core::alloc::Layout;
+use core::cell::Cell;
 use core::ptr::NonNull;
 
 use crate::cache::KeptRuns;
@@ -103,6 +104,48 @@ fn numbers_without_a_cache() {
     unsafe { HEAP.free(block, layout) };
     let used: usize = HEAP.stats().classes.iter().map(|class| class.used).sum();
     assert_eq!(used, 0, "a cache keeps the slot");
+}
+
+/// A caller gets its number once, by the first operation that no cache serves: an allocation, or a free.
+#[test]
+fn numbers_that_are_claimed() {
+    thread_local! {
+        static NUMBER: Cell<usize> = const { Cell::new(1) };
+        static CLAIMS: Cell<usize> = const { Cell::new(0) };
+    }
+    struct Claimed;
+
+    impl Cpu for Claimed {
+        // SAFETY: two threads use this, one after the other.
+        const OVERLAP: Overlap<Self> = unsafe { Overlap::nested() };
+
+        fn number() -> Option<usize> {
+            Some(NUMBER.get())
+        }
+
+        fn claim_number() {
+            NUMBER.set(0);
+            CLAIMS.set(CLAIMS.get() + 1);
+        }
+    }
+    static HEAP: Heap<BYTES, 1, Claimed> = Heap::new();
+    let layout = Layout::new::<u64>();
+    let block = HEAP.alloc(layout).unwrap();
+    assert_eq!((NUMBER.get(), CLAIMS.get()), (0, 1));
+    for _ in 0..100 {
+        // SAFETY: the block is ours.
+        unsafe { HEAP.free(block, layout) };
+        assert_eq!(HEAP.alloc(layout), Some(block));
+    }
+    assert_eq!(CLAIMS.get(), 1);
+    let block = block.expose_provenance().get();
+    let other = std::thread::spawn(move || {
+        let block = NonNull::new(std::ptr::with_exposed_provenance_mut(block)).unwrap();
+        // SAFETY: it is this thread's now.
+        unsafe { HEAP.free(block, layout) };
+        (NUMBER.get(), CLAIMS.get())
+    });
+    assert_eq!(other.join().unwrap(), (0, 1));
 }
 
 #[test]

@@ -30,7 +30,7 @@ use core::ptr::NonNull;
 use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
-use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
+use crate::class::{Class, PAGE, Slot, UNIT, UNIT_LOG2, is_aligned};
 use crate::error::{AddError, FreeError};
 use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
@@ -153,12 +153,14 @@ impl Region<'_> {
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
     }
 
-    /// Returns the class of the slot that is allocated at an address in its units, if it is a slot in a slab.
+    /// Returns the slot that is allocated at an address in its units, if it is a slot in a slab.
     #[inline]
-    pub fn class_at(&self, at: NonNull<u8>) -> Option<Class> {
+    pub fn slot_at(&self, at: NonNull<u8>) -> Option<Slot> {
         let (slab, class, free) = self.slabs.of(self.unit_of(at))?;
-        let slot = class.slot_at(self.runs.offset(at) - slab as usize * UNIT)?;
-        (free >> slot & 1 == 0).then_some(class)
+        let offset = self.runs.offset(at) - slab as usize * UNIT;
+        let number = class.slot_at(offset)?;
+        let slab = at.addr().get() - offset;
+        (free >> number & 1 == 0).then_some(Slot { class, slab, number })
     }
 
     /// Finds what is allocated at an address in its units.
