@@ -955,7 +955,8 @@ typedef bool (*nbbs_shared_keeps)(void *context, uint64_t offset, uint64_t bytes
  */
 typedef struct nbbs_shared_recovery {
     /**
-     * Members that had died since somebody last recovered.
+     * Members that have died, and that no recovery has finished with before: as long as blocks are pending, each counts
+     * them again.
      */
     size_t members;
     /**

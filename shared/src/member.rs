@@ -383,9 +383,10 @@ impl Member {
     /// other member that names the dead sender can take it any more, and to itself `take_from` says that it had it
     /// already; who takes it by [`take`](Self::take) still can, and then this member must not free it.
     ///
-    /// A claim that died below a larger block than its own is found by the first recovery that begins after that block
-    /// was freed. Until then it is not pending, and its member no longer counts as dead: a program in which members die
-    /// recovers now and then, too, when [`dead`](Self::dead) says that it need not.
+    /// A claim that died below a larger block than its own, or below a larger claim, is found by the first recovery that
+    /// begins after that block was freed, and that claim taken back. Until then it is not pending, and its member no
+    /// longer counts as dead: a program in which members die recovers now and then, too, when [`dead`](Self::dead) says
+    /// that it need not.
     ///
     /// Cost: a walk over the bookkeeping, a system call or two for each seat, a few more for each whose member is in
     /// the middle of an operation, and memory of the process, which ends if it has none: a few words for each block in

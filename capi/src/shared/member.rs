@@ -28,7 +28,8 @@ pub type SharedKeeps =
 #[repr(C)]
 #[derive(Clone, Copy, Debug, Default)]
 pub struct SharedRecovery {
-    /// Members that had died since somebody last recovered.
+    /// Members that have died, and that no recovery has finished with before: as long as blocks are pending, each counts
+    /// them again.
     pub members: usize,
     /// Blocks and slots that were recovered and freed.
     pub freed: usize,

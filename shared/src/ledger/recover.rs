@@ -45,7 +45,8 @@ pub enum Fate {
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Recovery {
-    /// Members that had died since the last recovery. Those whose seats others have by now count as one for each seat.
+    /// Members that have died, and that no recovery has finished with before: as long as blocks are
+    /// [pending](Self::pending), each counts them again. Those whose seats others have by now count as one for each seat.
     pub members: usize,
     /// Blocks and slots that were recovered and freed.
     pub freed: usize,

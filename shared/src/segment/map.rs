@@ -56,7 +56,8 @@ impl Map {
             return None;
         }
         // SAFETY: within the mapping, which lives as long as `self`, and aligned. Everybody here accesses these words
-        // by atomics of this size; any bits are a value of one.
+        // by atomics of this size; any bits are a value of one. A look at a slot that its caller does not hold may meet
+        // plain writes of a block's holder; what it reads is dropped then (VERIFICATION.md, "Not covered").
         Some(unsafe { slice::from_raw_parts(start.as_ptr(), count) })
     }
 

@@ -6,11 +6,13 @@
 //! world     a ledger, who lives, who holds what     deaths    a member dies at every step, a recoverer at every step
 //! stops     a member stands still, and goes on      races     recoverers and members at once, under many schedules
 //! wild      tags and turns that somebody has written over
+//! hidden    a member dies below a claim that is taken back
 //! watched   members that are never at rest              model     parts of operations at random accesses of recoveries
 //! ```
 
 mod again;
 mod deaths;
+mod hidden;
 mod model;
 mod races;
 mod stops;
