@@ -4,7 +4,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 use nbbs::{AllocError, Caches, Caps, FreeError, cache_words};
 use testkit::program::{Arena, Body};
-use testkit::steered::{Steered, Turn, count_steps, follow, steer};
+use testkit::steered::{Steered, Turn, count_steps, die_before, follow, steer};
 
 /// No cache keeps blocks of order 10, which take the whole arena.
 const UNITS: u64 = 1 << 10;
@@ -189,4 +189,25 @@ fn a_barrier_that_panics_leaves_nothing_taken() {
     caches.drain_all(|| {});
     assert_eq!(caches.cached().units, 0);
     assert_eq!(caches.alloc(0, 11), Err(AllocError::OrderTooLarge { order: 11, max: 10 }));
+}
+
+/// CPU 1 dies in an operation, at any step, or after somebody has taken its cache. What it was asked for before is asked
+/// of who next has its number.
+#[test]
+fn requests_outlive_a_recovery() {
+    for (step, taker_dies) in (0..6).flat_map(|step| [false, true].map(|dies| (step, dies))) {
+        let world = World::new();
+        let caches = world.caches();
+        caches.alloc(1, 0).unwrap();
+        assert!(die_before(step, || caches.alloc(1, 0)).is_none());
+        if taker_dies {
+            // Takes both, from CPU 0 on.
+            assert!(die_before(5, || caches.drain_all(|| {})).is_none());
+            caches.recover(0);
+        } else {
+            caches.ask(1);
+        }
+        caches.recover(1);
+        assert!(world.is_emptied(), "dead at step {step}, the taker too: {taker_dies}");
+    }
 }

@@ -95,6 +95,27 @@ fn the_block_freed_last_is_refused() {
     }
 }
 
+/// The first part of a block that was split may stand there as a run: a leaf word is never a closed block.
+#[test]
+fn the_first_part_of_a_split_block_is_a_block() {
+    for (checked, part) in [false, true].into_iter().flat_map(|c| [2, 5, 7].map(|part| (c, part))) {
+        with_both(checked, |mut both| {
+            let block = both.caches.alloc(0, 9).unwrap();
+            both.buddy.here().split(block, part).unwrap();
+            both.caches.free_sized(0, block, part).unwrap();
+            let refused = Err(FreeError::NotAllocated { index: block });
+            assert_eq!(both.caches.free(0, block), refused);
+            assert_eq!(both.caches.alloc(0, part), Ok(block));
+            assert_eq!(both.caches.free(0, block), Ok(1 << part));
+            both.caches.drain(0);
+            let block = both.cache.alloc(9).unwrap();
+            both.buddy.here().split(block, part).unwrap();
+            both.cache.free_sized(block, part).unwrap();
+            assert_eq!(both.cache.free(block), Err(FreeError::NotAllocated { index: block }));
+        });
+    }
+}
+
 /// An index that is left above the stack from earlier does not count as freed.
 #[test]
 fn what_stood_there_once_is_not_refused() {

@@ -107,3 +107,18 @@ fn with_caps_of_the_callers_own_each_thread_keeps_as_much() {
     let (all, most) = kept_by(4, &PAGES);
     assert!(all > UNITS / 2 && most > UNITS / 8, "all keep {all}, one {most}");
 }
+
+/// What a thread is told that it keeps, it keeps.
+#[test]
+fn who_was_asked_gives_back_before_it_says_what_it_keeps() {
+    static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
+    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 1024) {
+        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
+        Err(_) => panic!(),
+    };
+    PAGES.alloc(0).unwrap();
+    assert!(PAGES.cached().units > 0);
+    PAGES.ask_all();
+    assert_eq!(PAGES.cached().units, 0);
+    assert_eq!(PAGES.buddy().stats().used_units, 1);
+}

@@ -203,10 +203,10 @@ impl<'b, W: Word> Lane<'b, W> {
         self.runs.blocks.lane.geometry().units()
     }
 
-    /// Returns the order of the block that begins at unit `index`. A run has none.
+    /// Returns the order of the block that begins at unit `index`, or of a run that is as long and as aligned as one.
     #[inline(always)]
-    pub(crate) fn order_at(&self, index: u64) -> Result<u32, FreeError> {
-        self.runs.blocks.order_at(index)
+    pub(crate) fn block_order(&self, index: u64) -> Result<u32, FreeError> {
+        self.runs.block_order(index)
     }
 }
 

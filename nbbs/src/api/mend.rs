@@ -40,8 +40,8 @@ impl<W: Word> Buddy<'_, W> {
     /// Returns the order of the block at unit `index`, if no larger block covers it, and none can until it is freed.
     /// `None` means that no block begins there, or that it could not be told because others are merging at that place.
     ///
-    /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and on which no
-    /// resize was tried. This method also gives it for a claim whose claimer died before its allocation returned.
+    /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and on which nobody
+    /// has tried a resize since the buddy allocator handed it out: caches may hand on what was split. This method also gives it for a claim whose claimer died before its allocation returned.
     ///
     /// Cost: two loads for each level, and a read-modify-write for each level whose bound has to be settled again.
     /// Callable from interrupt and signal handlers.
@@ -57,7 +57,7 @@ impl<W: Word> Buddy<'_, W> {
     /// ```
     #[must_use]
     pub fn vouch_for(&self, index: u64) -> Option<u32> {
-        let order = self.on(0).order_at(index).ok()?;
+        let order = self.on(0).runs.blocks.order_at(index).ok()?;
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
         Mend(&self.arena.tree).has_way_up(level, idx).then_some(order)

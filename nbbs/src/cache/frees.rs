@@ -28,7 +28,7 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[inline]
     pub fn free(&self, cpu: usize, index: u64) -> Result<u64, FreeError> {
-        match self.buddy.on(cpu).order_at(index) {
+        match self.buddy.on(cpu).block_order(index) {
             Ok(order) => self.free_sized(cpu, index, order).map(|()| 1 << order),
             Err(_) => self.past(cpu, |lane| lane.free(index)),
         }

@@ -73,10 +73,9 @@ impl<W: Word> Front<'_, W> {
         if is_cached() {
             return Err(FreeError::NotAllocated { index });
         }
-        match self.lane.order_at(index) {
+        match self.lane.block_order(index) {
             Ok(actual) if actual == order => Ok(true),
             Ok(actual) => Err(FreeError::WrongOrder { index, order, actual }),
-            // Perhaps it is a run of as many units.
             Err(_) => Ok(false),
         }
     }

@@ -139,7 +139,7 @@ impl<'a, W: Word> Cache<'a, W> {
     /// ```
     #[inline]
     pub fn free(&mut self, index: u64) -> Result<u64, FreeError> {
-        match self.buddy.on(self.lane).order_at(index) {
+        match self.buddy.on(self.lane).block_order(index) {
             Ok(order) => self.free_sized(index, order).map(|()| 1 << order),
             Err(_) => self.buddy.on(self.lane).free(index),
         }

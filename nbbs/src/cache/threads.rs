@@ -326,7 +326,7 @@ impl ThreadCaches {
     }
 
     /// Returns how many blocks and units the calling thread keeps: none in a handler that interrupts an operation. A
-    /// thread without a cache gets none.
+    /// thread without a cache gets none. If it was [asked](Self::ask_all) to give everything back, it does so first.
     ///
     /// ```
     /// # use nbbs::{Buddy, Metadata, ThreadCaches};
@@ -341,6 +341,7 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub fn cached(&'static self) -> Cached {
+        self.with_own(|_| ());
         self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 

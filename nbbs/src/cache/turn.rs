@@ -202,9 +202,9 @@ impl<'a, W: Word> Caches<'a, W> {
     /// Puts the cache of a CPU to use again after its user died in the middle of an operation, or a caller died in
     /// [`drain_all`](Self::drain_all). Until then all operations bypass the cache.
     ///
-    /// What the dead caller had in hand is lost: at most the block that it was freeing, and the blocks that it was
-    /// allocating from the buddy allocator or giving back; when giving back, all cached blocks of that order. The cache
-    /// keeps all others. May only be called while nobody is in an operation under that number, or in `drain_all`.
+    /// What the dead caller had in hand is lost: at most the block that it was allocating or freeing, and the blocks that
+    /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The
+    /// cache keeps all others, for which requests to give them back still hold. May only be called while nobody is in an operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -220,7 +220,8 @@ impl<'a, W: Word> Caches<'a, W> {
             // Both Release: as in `end` and `untake`, on behalf of the dead. A caller that knows of the death has
             // learnt it in a way that orders the death before this.
             part.0[BUSY].store(0, Ordering::Release);
-            part.0[ASKED].store(0, Ordering::Release);
+            // A taker that died was to give everything back.
+            part.change(0, |old| if old & TAKEN != 0 { ASK } else { old }, Ordering::Release);
         }
     }
 

@@ -128,6 +128,20 @@ impl<'b, W: Word> Runs<'b, W> {
         }
     }
 
+    /// Returns the order of the block that begins at `index`, or of the run there if it is as long and as aligned as a
+    /// block: the first part of a split block may be one.
+    #[inline(always)]
+    pub fn block_order(self, index: u64) -> Result<u32, FreeError> {
+        self.blocks.order_at(index).or_else(|error| self.order_of_run(index).ok_or(error))
+    }
+
+    #[cold]
+    fn order_of_run(self, index: u64) -> Option<u32> {
+        let units = self.run_at(index).ok()?.units();
+        let order = units.trailing_zeros();
+        (units == 1 << order && index.trailing_zeros() >= order).then_some(order)
+    }
+
     /// Returns the order of the block that begins at `index`, or of a block that would hold the run there.
     #[inline]
     pub fn order_of(self, index: u64) -> Result<u32, FreeError> {
