@@ -43,6 +43,8 @@ use crate::tree::{At, LaneWords};
 
 /// The number of cursors: one for each small order, and one for all larger ones.
 const CURSOR_ORDERS: usize = 10;
+/// The position of a level in a cursor, behind the bits of a word's number.
+const LEVEL_SHIFT: u32 = 48;
 /// The position of the word changed last.
 const CHANGED: usize = 2;
 /// The position of the claims' path.
@@ -69,18 +71,24 @@ impl<'a, W: Word> Notes<'a, W> {
         Self(words)
     }
 
-    /// Returns the word in which the lane last claimed a block of `order`.
+    /// Returns the word in which the lane last claimed a block of `order`; of the orders that share a cursor, only if
+    /// that was on the same level.
     #[inline(always)]
     pub fn cursor(self, order: u32) -> Option<u64> {
-        self.0[cursor_at(order)].load(Ordering::Relaxed).checked_sub(1)
+        let mark = level_mark::<W>(order);
+        let number = self.0[cursor_at(order)].load(Ordering::Relaxed).wrapping_sub(mark);
+        let is_its = mark == 0 || number >> LEVEL_SHIFT == 0;
+        number.checked_sub(1).filter(|_| is_its)
     }
 
     /// Stores the cursor only if it is new: other lanes may have the line.
     #[inline(always)]
     pub fn set_cursor(self, order: u32, idx: u64) {
-        let cursor = &self.0[cursor_at(order)];
-        if cursor.load(Ordering::Relaxed) != idx + 1 {
-            cursor.store(idx + 1, Ordering::Relaxed);
+        // Wraps only where a number from another arena's words is stored.
+        let (cursor, mark) = (&self.0[cursor_at(order)], level_mark::<W>(order));
+        let stored = mark.wrapping_add(idx).wrapping_add(1);
+        if cursor.load(Ordering::Relaxed) != stored {
+            cursor.store(stored, Ordering::Relaxed);
         }
     }
 
@@ -306,6 +314,15 @@ const fn path_at(path: Path) -> usize {
         Path::Claims => CLAIMS,
         Path::Frees => FREES,
     }
+}
+
+/// Returns what is added to a cursor that several orders share: the level of its word.
+#[inline(always)]
+const fn level_mark<W: Word>(order: u32) -> u64 {
+    if (order as usize) < CURSOR_ORDERS - 1 {
+        return 0;
+    }
+    (W::SHAPE.level_of(order) as u64) << LEVEL_SHIFT
 }
 
 /// The position of the cursor for `order`. Those of the orders below 8 take the second cache line, the others what the

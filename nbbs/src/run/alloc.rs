@@ -107,27 +107,34 @@ impl<W: Word> Runs<'_, W> {
         Some(W::SHAPE.first_unit(0, leaf, slot))
     }
 
-    /// Claims a run anywhere, from the lane's cursor on: in one word if it fits into one.
+    /// Claims a run anywhere: in what is left of the area at the lane's cursor, or else in the first place from the
+    /// lane's home on, where there is a block as long, if possible.
     #[cold]
     fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
         let in_leaf = units < W::SHAPE.leaf_units();
         let hint =
             if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
         let level = W::SHAPE.level_of(hint);
-        let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
-        let (later, sooner) =
-            (from..self.geometry().units(), 0..from + units.min(self.geometry().units() - from));
+        let (end, first) = (self.geometry().units(), |idx| W::SHAPE.first_unit(level, idx, 0));
+        let (home, from) = (first(self.lane().home(level)), first(self.lane().cursor(hint)));
         let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let claim = |order| {
-            let mut ranges = [&later, &sooner].into_iter();
-            ranges.find_map(|range| self.claim_in(wanted, order, range.clone()))
-        };
+        let area = hint + AREA;
+        let near = from..end.min(((from >> area) + 1) << area);
+        let (later, sooner) = (home..end, 0..home + units.min(end - home));
+        let claim = |order, range: &Range<u64>| self.claim_in(wanted, order, range.clone());
+        let anywhere = |order| claim(order, &later).or_else(|| claim(order, &sooner));
         // In one word, so that one compare-and-swap does it, if there is a block for it.
-        let index = if in_leaf { claim(order) } else { None }.or_else(|| claim(wanted.core()))?;
+        let index = if in_leaf { claim(order, &near) } else { None }
+            .or_else(|| claim(wanted.core(), &near))
+            .or_else(|| anywhere(if in_leaf { order } else { wanted.core() + 1 }))
+            .or_else(|| anywhere(wanted.core()))?;
         self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }
 }
+
+/// How many times as long as the order of a run an area is, log2.
+const AREA: u32 = 5;
 
 /// Returns the order whose cursor leads to leaf words for runs of this many units.
 fn leaf_order<W: Word>(units: u64) -> u32 {
