@@ -123,3 +123,40 @@ fn what_is_free_goes_back() {
 fn memory_goes_back_to_the_system() {
     alone("what_is_free_goes_back", None, None);
 }
+
+/// A program that replaces random ones of 100 blocks, for long, with less than 24 MiB in use at a time.
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn a_program_replaces_its_blocks() {
+    let mut held = [std::ptr::null_mut(); 100];
+    let mut random = 1_u64;
+    let before = most_resident();
+    for _ in 0..20_000 {
+        random = random.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+        let place = &mut held[(random >> 40) as usize % 100];
+        // SAFETY: ours, or null.
+        unsafe { free(*place) };
+        // From 33 KB to 2 MiB, each twice as large half as often.
+        let most = 33_000_u64 << (random >> 33).trailing_zeros().min(6);
+        *place = fill((most / 2 + (random >> 20) % most) as usize);
+    }
+    let reached = most_resident() - before;
+    // SAFETY: ours, or null.
+    held.iter().for_each(|&block| unsafe { free(block) });
+    assert!(reached < 50 << 10, "{reached} KiB");
+}
+
+#[test]
+fn what_is_freed_is_used_again() {
+    alone("a_program_replaces_its_blocks", None, None);
+}
+
+/// Returns the most KiB of memory that this process has had.
+fn most_resident() -> i64 {
+    // SAFETY: all bits zero are a value of it, and the call writes it.
+    unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_SELF, &raw mut usage), 0);
+        usage.ru_maxrss
+    }
+}

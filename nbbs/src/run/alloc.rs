@@ -134,7 +134,7 @@ impl<W: Word> Runs<'_, W> {
 }
 
 /// How many times as long as the order of a run an area is, log2.
-const AREA: u32 = 5;
+const AREA: u32 = 3;
 
 /// Returns the order whose cursor leads to leaf words for runs of this many units.
 fn leaf_order<W: Word>(units: u64) -> u32 {
