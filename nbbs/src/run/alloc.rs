@@ -10,6 +10,9 @@ use crate::request::Request;
 use crate::sync::Word;
 use crate::word::{self, span};
 
+/// How many times as long as the order of a run the area is in which the next one is looked for first, log2.
+const AREA: u32 = 3;
+
 impl<W: Word> Runs<'_, W> {
     /// Allocates exactly `units` units.
     pub fn alloc_units(self, units: u64) -> Result<u64, RequestError> {
@@ -107,8 +110,8 @@ impl<W: Word> Runs<'_, W> {
         Some(W::SHAPE.first_unit(0, leaf, slot))
     }
 
-    /// Claims a run anywhere: in what is left of the area at the lane's cursor, or else in the first place from the
-    /// lane's home on, where there is a block as long, if possible.
+    /// Claims a run anywhere: in what is left of the area at the lane's cursor; or else from the lane's home on, in the
+    /// first place that has a larger block than it must have, or, if there is none, in the first place of all.
     #[cold]
     fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
         let in_leaf = units < W::SHAPE.leaf_units();
@@ -132,9 +135,6 @@ impl<W: Word> Runs<'_, W> {
         Some(index)
     }
 }
-
-/// How many times as long as the order of a run an area is, log2.
-const AREA: u32 = 3;
 
 /// Returns the order whose cursor leads to leaf words for runs of this many units.
 fn leaf_order<W: Word>(units: u64) -> u32 {
