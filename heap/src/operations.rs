@@ -295,11 +295,10 @@ pub trait Operations<'h>: Copy {
     fn alloc_past_caches(self, class: Class) -> Option<NonNull<u8>> {
         let (memory, lane, mut refused) = (self.memory(), self.lane(), 0);
         let mut alloc = || {
-            memory
-                .find(|region| region.alloc_slot(class, lane, &mut refused))
-                .or_else(|| {
-                    memory.find(|region| region.alloc_slot_of_new(class, lane, &mut refused))
-                })
+            let found = memory.find(|region| region.alloc_slot(class, lane, &mut refused));
+            let mut new = |region: &_| Region::alloc_slot_of_new(region, class, lane, &mut refused);
+            found
+                .or_else(|| memory.swept(lane).find(&mut new))
                 .or_else(|| memory.find(|region| region.make_run(class, lane)))
         };
         let found = alloc().or_else(|| {
@@ -394,7 +393,9 @@ pub trait Operations<'h>: Copy {
             }
             return Some(kept);
         }
+        self.claim_cache();
         let (memory, lane) = (self.memory(), self.lane());
+        memory.swept(lane);
         let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
         let found = memory.find(alloc).or_else(|| {
             // What no region could ever hold need not empty everybody's caches.

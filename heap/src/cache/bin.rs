@@ -112,6 +112,9 @@ impl Bin {
         if self.spare == 0 && !may_fit {
             return None;
         }
+        if self.spare == 0 {
+            memory.swept(lane);
+        }
         if self.spare == 0
             && let Some(slab) =
                 memory.find(|region| region.make_slab(class, memory.runs(class), lane))

@@ -261,7 +261,7 @@ fn no_operation_takes_more_loads_than_is_said() {
 
 /// The same for a cache: to take slabs that have slots, or to make room for those of a class, and to give back
 /// everything, when somebody has asked for that.
-const CACHE_BOUNDS: [(u64, u64); 2] = [(400, 64), (20_000, 5000)];
+const CACHE_BOUNDS: [(u64, u64); 2] = [(400, 64), (20_000, 6000)];
 
 /// Measures the frees of a cache that keeps as much as it can of each class, as much set aside as it may have of small
 /// ones: the last slot in use of a slab each, or a run of its own; and of larger runs; and what it takes when it keeps

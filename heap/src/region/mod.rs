@@ -1,13 +1,14 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | a bit per stretch | units
+//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | sweeps | a bit per stretch | units
 //! ```
 //!
 //! ```text
 //! regions  all regions of a heap       fresh   which memory is known to be zero
 //! runs     runs of units               pages   memory that goes back to the system, page by page
 //! size     how many units fit          held    what is allocated at an address
+//! sweeps   when whole slabs go back
 //! ```
 
 mod fresh;
@@ -16,6 +17,7 @@ pub mod pages;
 mod regions;
 mod runs;
 mod size;
+mod sweeps;
 
 pub use held::Held;
 pub use pages::MOST_PAGE;
@@ -36,6 +38,7 @@ use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
 use fresh::{Fresh, STRETCH_LOG2};
 use size::{units_in, words};
+use sweeps::Sweeps;
 
 /// A slab is large from this part of a region on, log2.
 const LARGE_SLAB: u32 = 9;
@@ -50,6 +53,7 @@ const KEPT_BYTES: usize = 1 << 20;
 pub struct Region<'a> {
     pub(crate) runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, HeapWord>,
+    sweeps: Sweeps<'a>,
     pub(crate) fresh: Fresh<'a>,
 }
 
@@ -71,11 +75,13 @@ impl Region<'_> {
         let (metadata, rest) = words.split_at(metadata);
         let (slots, rest) = rest.split_at(each);
         let (links, rest) = rest.split_at(each);
-        let (classes, fresh) = rest.split_at(WORDS_OF_CLASSES);
+        let (classes, rest) = rest.split_at(WORDS_OF_CLASSES);
+        let (sweeps, fresh) = rest.split_first_chunk()?;
         let buddy = Buddy::new(metadata, units).ok()?;
         // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; the units fit behind it.
         let runs = unsafe { Runs::new(buddy, start.add(bookkeeping(units))) };
-        Some(Self { runs, slabs: Slabs::new(slots, links, classes), fresh: Fresh::new(fresh) })
+        let (slabs, sweeps) = (Slabs::new(slots, links, classes), Sweeps::new(sweeps));
+        Some(Self { runs, slabs, sweeps, fresh: Fresh::new(fresh) })
     }
 
     /// Returns those of `bytes` bytes at `start` that can be a region: from the first page on.
@@ -321,6 +327,10 @@ impl Region<'_> {
     pub fn give(&self, class: Class, lane: usize, slab: u64, slots: u64) -> Option<usize> {
         match self.slabs.give(class, slab, slots) {
             Given::Free => Some(0),
+            Given::LastFree => {
+                self.sweeps.note(class.slab_bytes());
+                Some(0)
+            }
             Given::Whole => {
                 self.runs.buddy.on(lane).free_sized(slab, class.slab_order()).ok()?;
                 Some(class.slab_bytes())
@@ -338,15 +348,29 @@ impl Region<'_> {
     /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused`
     /// as [`alloc_slot`](Self::alloc_slot) does.
     pub fn trim(&self, lane: usize, refused: &mut u32) -> usize {
-        let mut bytes = 0;
+        let (mut bytes, mut passed) = (0, 0);
         for class in self.slabs.maybe_whole() {
             self.slabs.take_all(class, AT_ONCE, |unit, slots| {
                 let (others, of_slab) = self.give_each(class, lane, unit, slots);
                 *refused += others;
                 bytes += of_slab;
+                passed += class.slab_bytes();
             });
         }
+        self.sweeps.passed(passed - bytes);
         bytes
+    }
+
+    /// [Trims](Self::trim) the region if enough slabs have become whole.
+    ///
+    /// Cost: two loads, if not.
+    #[inline]
+    pub fn sweep(&self, lane: usize, refused: &mut u32) -> bool {
+        let is_due = self.sweeps.is_due();
+        if is_due {
+            self.trim(lane, refused);
+        }
+        is_due
     }
 
     /// Returns whether a run of this many bytes is no larger than the region.

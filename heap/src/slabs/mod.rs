@@ -94,6 +94,8 @@ impl<W> Copy for Slabs<'_, W> {}
 pub enum Given {
     /// They can be taken again.
     Free,
+    /// They can be taken again, and all others of the slab, too, as far as is known: its memory may go back.
+    LastFree,
     /// They were all slots of the slab, which nobody else can reach: the caller holds its memory, and must return it.
     Whole,
     /// There is no slab of this class, or one of them was free already. Nothing has changed.
@@ -323,10 +325,11 @@ impl<'a, W: Word> Slabs<'a, W> {
             // acquired it if whoever saw the record found the stack empty.
             now = word.load(Ordering::Relaxed);
         }
-        if now & !LISTED == class.all_slots() {
-            self.record_whole(class);
+        if now & !LISTED != class.all_slots() {
+            return Given::Free;
         }
-        Given::Free
+        self.record_whole(class);
+        Given::LastFree
     }
 
     /// Records that all slots of a listed slab of `class` may be free.

@@ -174,7 +174,7 @@ impl Plot {
     pub fn give(&self, held: Held) {
         self.touch(held);
         match self.slabs().give(held.class, held.unit, held.slots) {
-            Given::Free => {}
+            Given::Free | Given::LastFree => {}
             // Release: pairs with the Acquire in `make_returned`.
             Given::Whole => {
                 let before = self.returned.fetch_or(1 << held.unit, Ordering::Release);

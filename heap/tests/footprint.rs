@@ -1,0 +1,47 @@
+//! How much memory a heap reaches when the sizes of its blocks change: what was slabs of one size serves others.
+
+mod support;
+
+use std::ptr::NonNull;
+
+use nbbs_heap::Placed;
+use support::{layout, placed};
+
+/// Holds `bytes` bytes in blocks of `size`, and frees them in an order that leaves no slab whole for long.
+fn phase(heap: &Placed, random: &mut fastrand::Rng, bytes: usize, size: usize) -> usize {
+    let on = heap.on(0);
+    let mut blocks: Vec<NonNull<u8>> =
+        (0..bytes / size).map(|_| on.alloc(layout(size, 1)).unwrap()).collect();
+    let reached = blocks.iter().map(|block| block.addr().get() + size).max();
+    random.shuffle(&mut blocks);
+    // SAFETY: ours.
+    blocks.into_iter().for_each(|block| unsafe { on.free(block, layout(size, 1)) });
+    reached.unwrap_or(0)
+}
+
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn sizes_after_each_other() {
+    let heap = placed(1, 1 << 30);
+    let held = 16 << 20;
+    let mut random = fastrand::Rng::with_seed(3);
+    let start = heap.on(0).alloc(layout(16, 1)).unwrap().addr().get();
+    let sizes = (0..50).map(|step| 16 * (step + 1) + 3 * step * step).chain([3000, 9000, 30_000]);
+    let reached = sizes.map(|size| phase(heap, &mut random, held, size)).max().unwrap();
+    assert!(reached < start + 3 * held, "{} MiB for {}", (reached - start) >> 20, held >> 20);
+    assert_eq!(heap.audit(), Ok(()));
+    assert_eq!(heap.refused(), 0);
+}
+
+/// Runs do, too.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn runs_after_slabs() {
+    let heap = placed(1, 1 << 30);
+    let held = 16 << 20;
+    let mut random = fastrand::Rng::with_seed(3);
+    let start = heap.on(0).alloc(layout(16, 1)).unwrap().addr().get();
+    phase(heap, &mut random, held, 100);
+    let reached = phase(heap, &mut random, held, 40_000);
+    assert!(reached < start + 2 * held, "{} MiB for {}", (reached - start) >> 20, held >> 20);
+}
