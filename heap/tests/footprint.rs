@@ -45,3 +45,22 @@ fn runs_after_slabs() {
     let reached = phase(heap, &mut random, held, 40_000);
     assert!(reached < start + 2 * held, "{} MiB for {}", (reached - start) >> 20, held >> 20);
 }
+
+/// What one lane has freed serves the next, if it is large: threads that idle then hold nothing for themselves.
+#[test]
+fn large_runs_of_one_lane_after_the_other() {
+    let heap = placed(16, 1 << 30);
+    let run = layout(2 << 20, 1);
+    let starts = (0..16).flat_map(|lane| {
+        let on = heap.on(lane);
+        let blocks = [(); 5].map(|()| on.alloc(run).unwrap());
+        // SAFETY: ours.
+        blocks.map(|block| unsafe {
+            on.free(block, run);
+            block.addr().get()
+        })
+    });
+    let starts: Vec<_> = starts.collect();
+    let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
+    assert!(last - first < 16 << 20, "{} MiB", (last - first) >> 20);
+}

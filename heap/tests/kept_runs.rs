@@ -276,11 +276,12 @@ fn they_are_given_back_to_what_lies_in_front() {
 fn where_memory_is_short() {
     let heap = heap();
     let on = heap.on(0);
-    let half = alloc(on, heap.stats().bytes / 2 + 1024);
+    let more_than_half = (heap.stats().bytes / 2).next_multiple_of(1024) + 1024;
+    let held = alloc(on, more_than_half);
     kept(on, 40_000);
-    assert_eq!(heap.stats().runs, heap.stats().bytes / 2 + 1024);
+    assert_eq!(heap.stats().runs, more_than_half);
     // SAFETY: ours.
-    unsafe { free(on, half, heap.stats().bytes / 2 + 1024) };
+    unsafe { free(on, held, more_than_half) };
     whole(heap);
 }
 

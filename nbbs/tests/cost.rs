@@ -275,6 +275,19 @@ fn a_request_for_units_alone_costs_what_alloc_units_does() {
     }
 }
 
+/// A request that may be met anywhere, for an aligned run, does not look at each hole between such runs.
+#[test]
+fn holes_between_aligned_runs_are_passed_over() {
+    let arena = Arena::<Steered>::new(1 << 16);
+    let buddy = arena.buddy();
+    let lane = buddy.on(0);
+    let request = || Request::units(1).aligned(6).offset(4);
+    (0..500).for_each(|_| _ = lane.request(request()).unwrap());
+    let (found, steps) = count_steps(200, || lane.request(request())).unwrap();
+    assert_eq!(found.map(|unit| (unit + 4) % 64), Ok(0));
+    assert!(steps < 100, "{steps} accesses");
+}
+
 /// Whole slots of one word are claimed as one run by one change of it, as units of a leaf word are.
 #[test]
 fn a_run_of_whole_slots_costs_what_a_run_in_a_leaf_does() {

@@ -19,6 +19,10 @@ const ROOM_LOG2: u32 = 23;
 /// A run of a multiple of so many units, log2, consists of whole slots above the leaf words, if it begins at a multiple.
 const WHOLE_LOG2: u32 = 5;
 
+/// Runs of so many bytes or more are looked for from the same home by all lanes, log2. What one thread has freed then
+/// serves another, and the search is little beside the pages that the caller writes to.
+const COMMON_LOG2: u32 = 18;
+
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
 
@@ -78,10 +82,10 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
     }
 
-    /// Allocates a run for a layout, searching from where the last one was found. While memory is short, or less
-    /// aligned than the run, and for a run that is large in proportion to the arena, it searches from the beginning of
-    /// the lane's part of the arena. That takes longer, but uses what is free in front of the last run, and lanes do
-    /// not meet. A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
+    /// Allocates a run for a layout, searching near the last one first. While memory is short, and for a run that is large
+    /// in proportion to the arena, it takes the first place from the beginning of the lane's part of the arena. That
+    /// takes longer, but leaves what is larger as it is, and lanes do not meet, except with runs of 256 KiB or more.
+    /// A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
     /// does while memory is not short.
     ///
     /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048. That of a
@@ -89,17 +93,21 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let (units, end) = (Self::units_of(layout.size()), self.buddy.units());
         let is_large = units >= end >> LARGE_PART;
+        let lane = if layout.size() >> COMMON_LOG2 == 0 { lane } else { 0 };
         if is_large {
             // Searches for runs do not lower the bounds that would say that memory is short.
             self.look_if_short(lane);
         }
-        let is_aligned = is_aligned(self.base.addr().get(), layout.align());
-        let has_room = is_aligned && !self.is_short();
+        let has_room = !self.is_short();
         if has_room && !is_large {
             return self.alloc_by(layout, lane, |units| units);
         }
+        let is_aligned = is_aligned(self.base.addr().get(), layout.align());
         let start = end / PARTS * (lane as u64 % PARTS);
-        if has_room && let Some(at) = self.alloc_whole(layout, lane, start..end) {
+        if has_room
+            && is_aligned
+            && let Some(at) = self.alloc_whole(layout, lane, start..end)
+        {
             return Some(at);
         }
         // A run that begins in front of the start may end behind it.

@@ -61,7 +61,20 @@ impl<W: Word> Runs<'_, W> {
             let Range { start, end } = range;
             return Err(RequestError::NoPlace { units, order, start, end });
         }
-        self.claim_in(wanted, wanted.core(), range).ok_or(RequestError::Exhausted { units })
+        let near = if is_anywhere { self.claim_with_room(wanted) } else { None };
+        near.or_else(|| self.claim_in(wanted, wanted.core(), range))
+            .ok_or(RequestError::Exhausted { units })
+    }
+
+    /// Claims an aligned run in the first free block, from the lane's home on, that has a place for it whatever lies
+    /// around the block. So the holes between aligned runs, which are too small, are not looked at one by one.
+    #[cold]
+    fn claim_with_room(self, wanted: Wanted) -> Option<u64> {
+        let order = order_for(wanted.units.max(wanted.align)) + u32::from(wanted.offset != 0);
+        let level = W::SHAPE.level_of(order.min(self.geometry().max_order()));
+        let home = W::SHAPE.first_unit(level, self.lane().home(level), 0);
+        let mut ranges = [home..self.geometry().units(), 0..home].into_iter();
+        ranges.find_map(|range| self.claim_in(wanted, order, range))
     }
 
     /// Checks that there are so many units at an aligned place. Of an order above the largest there is one such place at
