@@ -54,9 +54,12 @@ impl<'a> Behind<'a> {
             return Vec::new();
         }
         let copy: Vec<Stepped> = (0..cache_words(1)).map(|_| Stepped::default()).collect();
-        for (to, from) in copy.iter().zip(self.words_of(cpu)) {
+        let requests = self.place_of_requests();
+        for (place, (to, from)) in copy.iter().zip(self.words_of(cpu)).enumerate() {
             match from.load(Ordering::Relaxed) {
                 0 => {}
+                // The copy is not to give anything back.
+                _ if place == requests => {}
                 value => to.store(value, Ordering::Relaxed),
             }
         }
@@ -67,6 +70,13 @@ impl<'a> Behind<'a> {
             taken.map(move |index| Block { index, order })
         };
         (0..).zip(counts).flat_map(hits).collect()
+    }
+
+    /// Returns which word of a cache says what was requested of it.
+    fn place_of_requests(&self) -> usize {
+        let words: Vec<Stepped> = (0..cache_words(1)).map(|_| Stepped::default()).collect();
+        self.of(&words).ask(0);
+        words.iter().position(|word| word.load(Ordering::Relaxed) != 0).expect("it was asked")
     }
 
     /// The words of one CPU are a cache for that CPU.
