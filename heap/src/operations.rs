@@ -295,11 +295,12 @@ pub trait Operations<'h>: Copy {
     fn alloc_past_caches(self, class: Class) -> Option<NonNull<u8>> {
         let (memory, lane, mut refused) = (self.memory(), self.lane(), 0);
         let mut alloc = || {
-            let found = memory.find(|region| region.alloc_slot(class, lane, &mut refused));
-            let mut new = |region: &_| Region::alloc_slot_of_new(region, class, lane, &mut refused);
-            found
-                .or_else(|| memory.swept(lane).find(&mut new))
-                .or_else(|| memory.find(|region| region.make_run(class, lane)))
+            let old = memory.find(|region| region.alloc_slot(class, lane, &mut refused));
+            old.or_else(|| {
+                let memory = memory.swept(lane);
+                memory.find(|region| region.alloc_slot_of_new(class, lane, &mut refused))
+            })
+            .or_else(|| memory.find(|region| region.make_run(class, lane)))
         };
         let found = alloc().or_else(|| {
             memory.trim(lane);
@@ -395,9 +396,8 @@ pub trait Operations<'h>: Copy {
         }
         self.claim_cache();
         let (memory, lane) = (self.memory(), self.lane());
-        memory.swept(lane);
         let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
-        let found = memory.find(alloc).or_else(|| {
+        let found = memory.swept(lane).find(alloc).or_else(|| {
             // What no region could ever hold need not empty everybody's caches.
             memory.find(|region| region.is_as_large_as(layout.size()).then_some(()))?;
             self.trim();

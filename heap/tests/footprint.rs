@@ -7,6 +7,8 @@ use std::ptr::NonNull;
 use nbbs_heap::Placed;
 use support::{layout, placed};
 
+const HELD: usize = 16 << 20;
+
 /// Holds `bytes` bytes in blocks of `size`, and frees them in an order that leaves no slab whole for long.
 fn phase(heap: &Placed, random: &mut fastrand::Rng, bytes: usize, size: usize) -> usize {
     let on = heap.on(0);
@@ -19,31 +21,31 @@ fn phase(heap: &Placed, random: &mut fastrand::Rng, bytes: usize, size: usize) -
     reached.unwrap_or(0)
 }
 
+/// Holds 16 MiB in blocks of one size after the other. Checks that no block lies further than `most` bytes behind the
+/// first.
+#[track_caller]
+fn assert_small(sizes: impl Iterator<Item = usize>, most: usize) {
+    let heap = placed(1, 1 << 30);
+    let mut random = fastrand::Rng::with_seed(3);
+    let start = heap.on(0).alloc(layout(16, 1)).unwrap().addr().get();
+    let reached = sizes.map(|size| phase(heap, &mut random, HELD, size)).max().unwrap();
+    assert!(reached < start + most, "{} MiB for {}", (reached - start) >> 20, HELD >> 20);
+    assert_eq!(heap.audit(), Ok(()));
+    assert_eq!(heap.refused(), 0);
+}
+
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn sizes_after_each_other() {
-    let heap = placed(1, 1 << 30);
-    let held = 16 << 20;
-    let mut random = fastrand::Rng::with_seed(3);
-    let start = heap.on(0).alloc(layout(16, 1)).unwrap().addr().get();
-    let sizes = (0..50).map(|step| 16 * (step + 1) + 3 * step * step).chain([3000, 9000, 30_000]);
-    let reached = sizes.map(|size| phase(heap, &mut random, held, size)).max().unwrap();
-    assert!(reached < start + 3 * held, "{} MiB for {}", (reached - start) >> 20, held >> 20);
-    assert_eq!(heap.audit(), Ok(()));
-    assert_eq!(heap.refused(), 0);
+    let sizes = (0..50).map(|step| 16 * (step + 1) + 3 * step * step);
+    assert_small(sizes.chain([3000, 9000, 30_000]), 3 * HELD);
 }
 
 /// Runs do, too.
 #[test]
 #[cfg_attr(miri, ignore = "takes minutes")]
 fn runs_after_slabs() {
-    let heap = placed(1, 1 << 30);
-    let held = 16 << 20;
-    let mut random = fastrand::Rng::with_seed(3);
-    let start = heap.on(0).alloc(layout(16, 1)).unwrap().addr().get();
-    phase(heap, &mut random, held, 100);
-    let reached = phase(heap, &mut random, held, 40_000);
-    assert!(reached < start + 2 * held, "{} MiB for {}", (reached - start) >> 20, held >> 20);
+    assert_small([100, 40_000].into_iter(), 2 * HELD);
 }
 
 /// What one lane has freed serves the next, if it is large: threads that idle then hold nothing for themselves.

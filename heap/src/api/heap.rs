@@ -131,10 +131,10 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// slab. Anything larger than 32 KiB is a run of units, one of as many that the cache keeps, or a new one: see
     /// [`nbbs::Lane::alloc_units`]. Before a new slab or run, slabs that have become whole may go back: a look at all
     /// slabs of their classes that have free slots, once 4 MiB have become whole, and a quarter of what the last look
-    /// passed in vain. If there is no memory, the heap is trimmed first. This misses the slabs that others
-    /// have in hand at that moment, four at most for each thread, and as many for each caller that a handler has
-    /// interrupted. Beside others that trim, or make slabs whole, again and again, it may miss more: a caller looks for
-    /// slots three times, and tries 1000 times to begin a trim.
+    /// passed in vain. If there is no memory, the heap is trimmed first. This misses the slabs that others have in hand
+    /// at that moment, four at most for each thread, and as many for each caller that a handler has interrupted. Beside
+    /// others that trim, or make slabs whole, again and again, it may miss more: a caller looks for slots three times,
+    /// and tries 1000 times to begin a trim.
     ///
     /// ```
     /// # use nbbs_heap::Heap;

@@ -112,12 +112,9 @@ impl Bin {
         if self.spare == 0 && !may_fit {
             return None;
         }
-        if self.spare == 0 {
-            memory.swept(lane);
-        }
+        let make = |region: &Region<'_>| region.make_slab(class, memory.runs(class), lane);
         if self.spare == 0
-            && let Some(slab) =
-                memory.find(|region| region.make_slab(class, memory.runs(class), lane))
+            && let Some(slab) = memory.swept(lane).find(make)
         {
             (self.slab, self.spare) = (slab.as_ptr(), class.all_slots());
         }

@@ -1,7 +1,8 @@
 //! A region of memory: bookkeeping at its front, then the units that the buddy allocator hands out.
 //!
 //! ```text
-//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | sweeps | a bit per stretch | units
+//! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | two of sweeps
+//! | a bit per stretch | units
 //! ```
 //!
 //! ```text

@@ -289,16 +289,21 @@ impl<'a> Memory<'a> {
         self.each(|region| any |= region.sweep(lane, &mut refused));
         self.refuse_all(refused);
         if any {
-            // Relaxed: as in `asked`.
-            self.regions.asked.fetch_add(1, Ordering::Relaxed);
+            self.ask();
         }
         self
+    }
+
+    /// Asks all caches to give back what they keep.
+    fn ask(&self) {
+        // Relaxed: as in `asked`.
+        self.regions.asked.fetch_add(1, Ordering::Relaxed);
     }
 
     /// Asks all caches to give back what they keep, and returns the memory of slabs of which all slots are free.
     /// Returns how many bytes these were.
     pub fn trim(&self, lane: usize) -> usize {
-        self.regions.asked.fetch_add(1, Ordering::Relaxed);
+        self.ask();
         let (mut bytes, mut refused) = (0, 0);
         self.each(|region| bytes += region.trim(lane, &mut refused));
         self.refuse_all(refused);

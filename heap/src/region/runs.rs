@@ -82,10 +82,10 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
     }
 
-    /// Allocates a run for a layout, searching near the last one first. While memory is short, and for a run that is large
-    /// in proportion to the arena, it takes the first place from the beginning of the lane's part of the arena. That
-    /// takes longer, but leaves what is larger as it is, and lanes do not meet, except with runs of 256 KiB or more.
-    /// A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
+    /// Allocates a run for a layout, searching near the last one first. While memory is short, and for a run that is
+    /// large in proportion to the arena, it takes the first place from the beginning of the lane's part of the arena.
+    /// That takes longer, but leaves what is larger as it is, and lanes do not meet, except with runs of 256 KiB or
+    /// more. A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
     /// does while memory is not short.
     ///
     /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048. That of a

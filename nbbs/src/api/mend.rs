@@ -41,7 +41,8 @@ impl<W: Word> Buddy<'_, W> {
     /// `None` means that no block begins there, or that it could not be told because others are merging at that place.
     ///
     /// [`order_of`](Self::order_of) gives the same answer for a block whose allocation has returned, and on which nobody
-    /// has tried a resize since the buddy allocator handed it out: caches may hand on what was split. This method also gives it for a claim whose claimer died before its allocation returned.
+    /// has tried a resize since the buddy allocator handed it out: caches may hand on what was split. This method also
+    /// gives it for a claim whose claimer died before its allocation returned.
     ///
     /// Cost: two loads for each level, and a read-modify-write for each level whose bound has to be settled again.
     /// Callable from interrupt and signal handlers.

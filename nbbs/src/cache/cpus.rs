@@ -37,13 +37,14 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// number for which there are no words. Nobody waits.
 ///
 /// # What a refusal means
-/// [`AllocError::Exhausted`] means that the buddy allocator refused, that this CPU gave back what it keeps and, if that was anything,
-/// tried once more, and that it asked the other CPUs to give back too. While a [`drain_all`](Self::drain_all) has its cache in
-/// hand, it neither gives back nor tries again. So at one instant of the call no block of the order was free except
-/// those in the hands of operations that had not returned, including that `drain_all`, and the operation that this call
-/// interrupted, if any. Blocks that other CPUs keep count as in use. A CPU gives them back with its next operation, or
-/// when it calls [`drain`](Self::drain), for instance in the handler of an interrupt from another CPU. Idle CPUs should
-/// drain before they sleep. A caller that must not be refused can call [`drain_all`](Self::drain_all) and try again.
+/// [`AllocError::Exhausted`] means that the buddy allocator refused, that this CPU gave back what it keeps and, if that
+/// was anything, tried once more, and that it asked the other CPUs to give back too. While a
+/// [`drain_all`](Self::drain_all) has its cache in hand, it neither gives back nor tries again. So at one instant of
+/// the call no block of the order was free except those in the hands of operations that had not returned, including
+/// that `drain_all`, and the operation that this call interrupted, if any. Blocks that other CPUs keep count as in use.
+/// A CPU gives them back with its next operation, or when it calls [`drain`](Self::drain), for instance in the handler
+/// of an interrupt from another CPU. Idle CPUs should drain before they sleep. A caller that must not be refused can
+/// call [`drain_all`](Self::drain_all) and try again.
 ///
 /// # Wrong and double frees
 /// As with [`Cache`](crate::Cache), these are refused at once: an index outside the arena, or not aligned to its order;

@@ -204,7 +204,8 @@ impl<'a, W: Word> Caches<'a, W> {
     ///
     /// What the dead caller had in hand is lost: at most the block that it was allocating or freeing, and the blocks that
     /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The
-    /// cache keeps all others, for which requests to give them back still hold. May only be called while nobody is in an operation under that number, or in `drain_all`.
+    /// cache keeps all others, for which requests to give them back still hold. May only be called while nobody is in an
+    /// operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};

@@ -72,8 +72,15 @@ impl<W: Word> Runs<'_, W> {
     fn claim_with_room(self, wanted: Wanted) -> Option<u64> {
         let order = order_for(wanted.units.max(wanted.align)) + u32::from(wanted.offset != 0);
         let level = W::SHAPE.level_of(order.min(self.geometry().max_order()));
-        let home = W::SHAPE.first_unit(level, self.lane().home(level), 0);
-        let mut ranges = [home..self.geometry().units(), 0..home].into_iter();
+        self.claim_from_home(level, wanted, order)
+    }
+
+    /// Claims a run at the first place that contains a free block of `2^order` units, from the lane's home on `level` on.
+    fn claim_from_home(self, level: usize, wanted: Wanted, order: u32) -> Option<u64> {
+        let (home, end) = (self.lane().home(level), self.geometry().units());
+        let home = W::SHAPE.first_unit(level, home, 0);
+        // What begins in front of the home may end behind it.
+        let mut ranges = [home..end, 0..home + wanted.units.min(end - home)].into_iter();
         ranges.find_map(|range| self.claim_in(wanted, order, range))
     }
 
@@ -131,19 +138,18 @@ impl<W: Word> Runs<'_, W> {
         let hint =
             if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
         let level = W::SHAPE.level_of(hint);
-        let (end, first) = (self.geometry().units(), |idx| W::SHAPE.first_unit(level, idx, 0));
-        let (home, from) = (first(self.lane().home(level)), first(self.lane().cursor(hint)));
-        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let area = hint + AREA;
+        let (end, area) = (self.geometry().units(), hint + AREA);
+        let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
         let near = from..end.min(((from >> area) + 1) << area);
-        let (later, sooner) = (home..end, 0..home + units.min(end - home));
-        let claim = |order, range: &Range<u64>| self.claim_in(wanted, order, range.clone());
-        let anywhere = |order| claim(order, &later).or_else(|| claim(order, &sooner));
+        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
+        let core = wanted.core();
+        let nearby = |order| self.claim_in(wanted, order, near.clone());
+        let anywhere = |order| self.claim_from_home(level, wanted, order);
         // In one word, so that one compare-and-swap does it, if there is a block for it.
-        let index = if in_leaf { claim(order, &near) } else { None }
-            .or_else(|| claim(wanted.core(), &near))
-            .or_else(|| anywhere(if in_leaf { order } else { wanted.core() + 1 }))
-            .or_else(|| anywhere(wanted.core()))?;
+        let index = if in_leaf { nearby(order) } else { None }
+            .or_else(|| nearby(core))
+            .or_else(|| anywhere(if in_leaf { order } else { core + 1 }))
+            .or_else(|| anywhere(core))?;
         self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }

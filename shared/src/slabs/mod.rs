@@ -201,8 +201,8 @@ impl<'a, W: Word, M: Memory<W>> Slabs<'a, W, M> {
                 // tag is read afterwards.
                 (size(slab.class) as u64, Owner::of_slot(word.load(Ordering::Acquire)))
             });
-            // Otherwise the word may be data of somebody's block, and the load have met a plain write. A trimmer writes the tag, then passes a fence, in
-            // `pinned`, before the memory is anybody's; no tag comes back.
+            // Otherwise the word may be data of somebody's block, and the load have met a plain write. A trimmer writes
+            // the tag, then passes a fence, in `pinned`, before the memory is anybody's; no tag comes back.
             if self.ledger.tag_of(self.slab_index(at)) == Some(before) {
                 return Some(found);
             }
