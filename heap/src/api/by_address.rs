@@ -4,7 +4,7 @@ use core::ptr::NonNull;
 
 use super::{Cpu, Heap};
 use crate::error::FreeError;
-use crate::operations::Operations;
+use crate::operations::{ByAddress, Operations};
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Frees memory of which only the address is known, and returns how many bytes it has.
@@ -36,7 +36,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at, |_| ()) }
+        unsafe { ByAddress::free_at(self, at, |_| ()) }
     }
 
     /// [Frees](Self::free_at) memory, and calls `last` with its bytes before it is given up, if that is more than 32
@@ -65,7 +65,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         last: impl FnOnce(usize),
     ) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at, last) }
+        unsafe { ByAddress::free_at(self, at, last) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address: those of its slot, or of its run of
@@ -93,7 +93,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
     /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
     ///
-    /// Cost: that of [`usable`](Self::usable), and that of [`resize`](Self::resize).
+    /// What grows in place to 64 KiB or more gets up to a sixteenth more than it asks for, unless memory is short, so that
+    /// most small steps change nothing; what is to be shorter by as little stays as it is. So it may be longer than a
+    /// layout of `size` bytes, and is freed [by address](Self::free_at).
+    ///
+    /// Cost: that of [`usable`](Self::usable), and that of [`resize`](Self::resize) where the bytes do not suffice.
     ///
     /// ```
     /// # use nbbs_heap::{FreeError, Heap};
@@ -119,6 +123,6 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::resize_at(self, at, size) }
+        unsafe { ByAddress::resize_at(self, at, size) }
     }
 }

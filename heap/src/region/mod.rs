@@ -425,6 +425,11 @@ impl Region<'_> {
         !self.is_slab(at) && self.runs.free(at, size, lane)
     }
 
+    /// Returns how many bytes a run gets that grows to `size` bytes and may soon grow again.
+    pub fn with_room(&self, at: NonNull<u8>, size: usize) -> usize {
+        self.runs.with_room(at, size)
+    }
+
     /// Makes a run smaller or larger in place, if possible. Returns whether it was.
     pub fn resize_run(&self, at: NonNull<u8>, from: usize, to: usize, lane: usize) -> bool {
         if self.is_slab(at) {

@@ -23,6 +23,9 @@ const WHOLE_LOG2: u32 = 5;
 /// serves another, and the search is little beside the pages that the caller writes to.
 const COMMON_LOG2: u32 = 18;
 
+/// Runs of so many bytes or more get room to grow when they grow, log2.
+const STEPS_LOG2: u32 = 16;
+
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
 
@@ -164,6 +167,19 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
             Ordering::Equal => true,
             Ordering::Greater => lane.grow(unit, to).is_ok(),
         }
+    }
+
+    /// Returns how many bytes a run has after it has grown to `size` bytes, if it is long and may soon grow again: then it
+    /// ends at a slot of a sixteenth of its length. So a run that grows step by step consists of few slots, and most steps
+    /// change nothing. It gets no more than `size` while memory is short.
+    pub fn with_room(&self, at: NonNull<u8>, size: usize) -> usize {
+        let (start, units) = ((self.offset(at) / UNIT) as u64, Self::units_of(size));
+        let exact = units as usize * UNIT;
+        if size >> STEPS_LOG2 == 0 || self.is_short() {
+            return exact;
+        }
+        let end = (start + units).next_multiple_of(1 << (units.ilog2() - 4));
+        (end - start) as usize * UNIT
     }
 
     /// Returns the number of units that hold this many bytes.

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::Placed;
 use crate::cache::Cache;
 use crate::error::{FreeError, PageError};
-use crate::operations::Operations;
+use crate::operations::{ByAddress, Operations};
 use crate::region::Memory;
 
 /// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
@@ -133,7 +133,7 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::free_at(self, at, |_| ()) }
+        unsafe { ByAddress::free_at(self, at, |_| ()) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address.
@@ -171,7 +171,7 @@ impl On<'_> {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::resize_at(self, at, size) }
+        unsafe { ByAddress::resize_at(self, at, size) }
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that

@@ -1,5 +1,9 @@
 //! The operations of a heap, whichever cache its caller uses.
 
+mod by_address;
+
+pub use by_address::ByAddress;
+
 use core::alloc::Layout;
 use core::ptr::NonNull;
 
@@ -8,7 +12,6 @@ use crate::class::{Class, GRAIN, LARGEST, UNIT, is_aligned};
 use crate::error::FreeError;
 use crate::look::AuditError;
 use crate::region::{Held, Memory, Region, Runs};
-use crate::unwind::aborting;
 use crate::watch;
 
 /// A heap, as one caller sees it.
@@ -155,88 +158,6 @@ pub trait Operations<'h>: Copy {
         let memory = self.memory();
         let foreign = || FreeError::Foreign { address: at.addr().get(), regions: memory.regions() };
         memory.at(at, |region| region.find(at)).ok_or_else(foreign)?
-    }
-
-    /// Frees what is allocated at an address, and returns how many bytes it had. Calls `last` with the bytes of what is
-    /// larger than any slot, before it is given up.
-    ///
-    /// # Safety
-    /// The caller holds what is allocated there, if anything, and gives it up.
-    #[inline]
-    unsafe fn free_at(self, at: NonNull<u8>, last: impl FnOnce(usize)) -> Result<usize, FreeError> {
-        // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
-        if !watch::ON
-            && let Some(slot) = self.memory().at(at, |region| region.slot_at(at)).flatten()
-            && self.with_cache(|cache, _| cache.push_slot(slot, at)) == Some(true)
-        {
-            return Ok(slot.class.size());
-        }
-        // SAFETY: as the caller promises.
-        unsafe { self.free_at_slowly(at, last) }
-    }
-
-    /// Frees what is allocated at an address, whatever it is and whether or not the caller's cache has room.
-    ///
-    /// # Safety
-    /// That of [`free_at`](Self::free_at).
-    #[cold]
-    unsafe fn free_at_slowly(
-        self,
-        at: NonNull<u8>,
-        last: impl FnOnce(usize),
-    ) -> Result<usize, FreeError> {
-        let freed = self.find(at).and_then(|held| {
-            let bytes = held.bytes();
-            let is_freed = match held {
-                // SAFETY: as the caller promises.
-                Held::Slot { class, .. } => unsafe { self.try_free_slot(class, at) },
-                // A cache that is given one looks itself.
-                Held::Run { .. } if bytes > LARGEST => {
-                    aborting(|| last(bytes));
-                    self.try_free_run(at, bytes)
-                }
-                Held::Run { .. } => !self.keeps_held(held, at) && self.try_free_run(at, bytes),
-            };
-            is_freed.then_some(bytes).ok_or(FreeError::NotAllocated { address: at.addr().get() })
-        });
-        if freed.is_err() {
-            self.memory().refuse();
-        }
-        freed
-    }
-
-    /// Makes what is allocated at an address larger or smaller. Returns `None` if there is no memory; then nothing has
-    /// changed.
-    ///
-    /// # Safety
-    /// The caller holds what is allocated there, if anything, and gives it up for what is returned.
-    unsafe fn resize_at(
-        self,
-        at: NonNull<u8>,
-        size: usize,
-    ) -> Result<Option<NonNull<u8>>, FreeError> {
-        let held = self.find(at)?;
-        if self.keeps_held(held, at) {
-            self.memory().refuse();
-            return Err(FreeError::NotAllocated { address: at.addr().get() });
-        }
-        let Ok(new) = Layout::from_size_align(size, GRAIN) else { return Ok(None) };
-        let stays = || match (held, Class::of(new)) {
-            (Held::Slot { class, .. }, to) => to == Some(class),
-            (Held::Run { .. }, None) => self.resize_run(at, held.bytes(), size),
-            (Held::Run { .. }, Some(class)) => held.holds(class),
-        };
-        if stays() {
-            return Ok(Some(at));
-        }
-        let Some(moved) = self.alloc(new) else {
-            return Ok(self.resize_refused(at, stays, new));
-        };
-        // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
-        unsafe {
-            moved.copy_from_nonoverlapping(at, held.bytes().min(size));
-            self.free_at(at, |_| ()).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
-        }
     }
 
     /// Returns whether the caller's cache keeps what was found there: a slot, or a run, which may serve as one.
