@@ -123,6 +123,30 @@ fn pages_come_back_if_it_panics() {
     unsafe { HEAP.free(at, of) };
 }
 
+/// What is said to be zero when it is freed is not cleared again, where it fills stretches of 64 KiB, and all else is.
+#[test]
+fn what_is_freed_as_zero_is_not_cleared() {
+    const BYTES: usize = 1 << 20;
+    static HEAP: Heap<{ 4 << 20 }> = Heap::new();
+    let fill = |at: NonNull<u8>| {
+        // SAFETY: ours.
+        unsafe { at.write_bytes(7, BYTES) };
+    };
+    let at = HEAP.alloc(layout(BYTES, 1)).unwrap();
+    fill(at);
+    let said = 100_000..900_000;
+    // SAFETY: ours; what is not zero, though said to be, shows what is not cleared.
+    assert_eq!(unsafe { HEAP.free_at_after(at, |_| said.clone()) }, Ok(BYTES));
+    assert_eq!(HEAP.alloc_zeroed(layout(BYTES, 1)), Some(at));
+    // SAFETY: ours, and initialized.
+    let bytes = unsafe { NonNull::slice_from_raw_parts(at, BYTES).as_ref() };
+    let left = |range: &[u8]| range.iter().filter(|&&byte| byte == 7).count();
+    assert_eq!(left(bytes), left(&bytes[said]), "not cleared, and not said to be zero");
+    assert!((800_000 - (2 << 16)..=800_000).contains(&left(bytes)), "{}", left(bytes));
+    // SAFETY: ours.
+    unsafe { HEAP.free(at, layout(BYTES, 1)) };
+}
+
 #[test]
 fn nothing_that_is_held_is_discarded() {
     static HEAP: Heap<{ MUCH }> = Heap::new();

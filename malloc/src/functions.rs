@@ -64,7 +64,7 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
 }
 
 /// Allocates `count` times `bytes` bytes that are zero. As [`malloc`]; also null if that is more than there are
-/// addresses. Large memory that has never been used is not written to.
+/// addresses. Large memory that has never been used, or has gone back to the system, is not written to.
 #[unsafe(no_mangle)]
 pub extern "C" fn calloc(count: usize, bytes: usize) -> *mut c_void {
     let found = count.checked_mul(bytes).and_then(|bytes| {

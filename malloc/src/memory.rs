@@ -1,6 +1,7 @@
 //! How the heap gets memory, and gives it back.
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
@@ -103,18 +104,21 @@ fn grow(given: usize, layout: Layout) -> bool {
 /// The bytes of a block whose pages go back to the system when it is freed: as many as glibc unmaps in any case.
 const LARGE: usize = 32 << 20;
 
-/// Gives the whole pages of a block back to the system, if it is large, before it is freed.
+/// Gives the whole pages of a block back to the system, if it is large, before it is freed. Returns which of its bytes are
+/// zero then.
 ///
 /// # Safety
 /// The caller holds what is allocated there, with this many bytes, and needs its contents no more.
-pub unsafe fn forget(at: NonNull<u8>, bytes: usize) {
+pub unsafe fn forget(at: NonNull<u8>, bytes: usize) -> Range<usize> {
     if bytes < LARGE {
-        return;
+        return 0..0;
     }
     let page = page();
-    let (skip, end) = (at.addr().get().wrapping_neg() % page, at.addr().get() + bytes);
+    let (skip, last) = (at.addr().get().wrapping_neg() % page, (at.addr().get() + bytes) % page);
+    let pages = skip..bytes - last;
     // SAFETY: the pages lie in the block, which is the caller's.
-    keeping_errno(|| unsafe { discard(at.add(skip), bytes - skip - end % page) });
+    let is_zero = keeping_errno(|| unsafe { discard(at.add(skip), pages.len()) });
+    if is_zero { pages } else { 0..0 }
 }
 
 /// Gives whole free pages back to the system, also of slabs of which no slot is in use. Returns how many bytes these

@@ -122,6 +122,28 @@ fn what_is_free_goes_back() {
 #[test]
 fn memory_goes_back_to_the_system() {
     alone("what_is_free_goes_back", None, None);
+    alone("what_has_gone_back_is_zero", None, None);
+}
+
+/// A table that a program makes anew, and of which it uses little.
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn what_has_gone_back_is_zero() {
+    for _ in 0..3 {
+        let before = most_resident();
+        // SAFETY: any number of bytes may be asked for.
+        let table = unsafe { libc::calloc(1 << 20, 64) };
+        assert!(!table.is_null());
+        // SAFETY: ours, and initialized.
+        let bytes = unsafe { std::slice::from_raw_parts(table.cast::<u8>(), 64 << 20) };
+        assert!(bytes.iter().step_by(1 << 20).all(|&byte| byte == 0));
+        let reached = most_resident() - before;
+        assert!(reached < 2 << 10, "{reached} KiB");
+        // SAFETY: ours.
+        unsafe { table.cast::<u8>().write_bytes(1, 1000) };
+        // SAFETY: ours.
+        unsafe { free(table) };
+    }
 }
 
 /// A program that replaces random ones of 100 blocks, for long, with less than 24 MiB in use at a time.

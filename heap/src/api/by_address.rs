@@ -1,5 +1,6 @@
 //! What is done to memory of which only the address is known, as `free` of C does it.
 
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::{Cpu, Heap};
@@ -36,11 +37,12 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// The caller holds what this heap allocated at `at`, if anything, and gives it up.
     pub unsafe fn free_at(&'static self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { ByAddress::free_at(self, at, |_| ()) }
+        unsafe { ByAddress::free_at(self, at, |_| 0..0) }
     }
 
     /// [Frees](Self::free_at) memory, and calls `last` with its bytes before it is given up, if that is more than 32
-    /// KiB: so that its pages can go back to the system while they are the caller's.
+    /// KiB: so that its pages can go back to the system while they are the caller's. `last` returns which of the bytes are
+    /// zero now, counted from the first: [`alloc_zeroed`](Self::alloc_zeroed) does not clear those again.
     ///
     /// ```
     /// # use nbbs_heap::Heap;
@@ -48,21 +50,25 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
     ///
     /// let block = HEAP.alloc(Layout::new::<[u8; 100_000]>()).unwrap();
-    /// let mut bytes = 0;
-    /// // SAFETY: the block is ours.
-    /// assert!(unsafe { HEAP.free_at_after(block, |of_run| bytes = of_run) }.is_ok());
-    /// assert_eq!(bytes, 98 << 10);
+    /// let clear = |bytes| {
+    ///     assert_eq!(bytes, 98 << 10);
+    ///     // SAFETY: the block is still ours, and this long.
+    ///     unsafe { block.write_bytes(0, bytes) }; // as if a system had taken the pages, and given new ones
+    ///     0..bytes
+    /// };
+    /// // SAFETY: the block is ours, and zero as `clear` says.
+    /// assert!(unsafe { HEAP.free_at_after(block, clear) }.is_ok());
     /// ```
     ///
     /// # Errors
     /// Those of [`free_at`](Self::free_at). A run that the caller's cache keeps is refused only after the call.
     ///
     /// # Safety
-    /// That of [`free_at`](Self::free_at). If `last` panics, the process is aborted.
+    /// That of [`free_at`](Self::free_at); what `last` says is zero, is. If `last` panics, the process is aborted.
     pub unsafe fn free_at_after(
         &'static self,
         at: NonNull<u8>,
-        last: impl FnOnce(usize),
+        last: impl FnOnce(usize) -> Range<usize>,
     ) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
         unsafe { ByAddress::free_at(self, at, last) }

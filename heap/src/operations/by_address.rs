@@ -1,6 +1,7 @@
 //! What is done to memory of which only the address is known.
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::Operations;
@@ -13,12 +14,16 @@ use crate::watch;
 /// A heap, as one caller sees it who knows no layouts.
 pub trait ByAddress<'h>: Operations<'h> {
     /// Frees what is allocated at an address, and returns how many bytes it had. Calls `last` with the bytes of what is
-    /// larger than any slot, before it is given up.
+    /// larger than any slot, before it is given up, which returns those of them that are zero now.
     ///
     /// # Safety
-    /// The caller holds what is allocated there, if anything, and gives it up.
+    /// The caller holds what is allocated there, if anything, and gives it up. What `last` says is zero, is.
     #[inline]
-    unsafe fn free_at(self, at: NonNull<u8>, last: impl FnOnce(usize)) -> Result<usize, FreeError> {
+    unsafe fn free_at(
+        self,
+        at: NonNull<u8>,
+        last: impl FnOnce(usize) -> Range<usize>,
+    ) -> Result<usize, FreeError> {
         // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
         if !watch::ON
             && let Some(slot) = self.memory().at(at, |region| region.slot_at(at)).flatten()
@@ -38,7 +43,7 @@ pub trait ByAddress<'h>: Operations<'h> {
     unsafe fn free_at_slowly(
         self,
         at: NonNull<u8>,
-        last: impl FnOnce(usize),
+        last: impl FnOnce(usize) -> Range<usize>,
     ) -> Result<usize, FreeError> {
         let freed = self.find(at).and_then(|held| {
             let bytes = held.bytes();
@@ -47,7 +52,8 @@ pub trait ByAddress<'h>: Operations<'h> {
                 Held::Slot { class, .. } => unsafe { self.try_free_slot(class, at) },
                 // A cache that is given one looks itself.
                 Held::Run { .. } if bytes > LARGEST => {
-                    aborting(|| last(bytes));
+                    let zero = aborting(|| last(bytes));
+                    self.memory().at(at, |region| region.renew(at, &zero));
                     self.try_free_run(at, bytes)
                 }
                 Held::Run { .. } => !self.keeps_held(held, at) && self.try_free_run(at, bytes),
@@ -90,7 +96,7 @@ pub trait ByAddress<'h>: Operations<'h> {
         // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
         unsafe {
             moved.copy_from_nonoverlapping(at, held.bytes().min(size));
-            self.free_at(at, |_| ()).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
+            self.free_at(at, |_| 0..0).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
         }
     }
 

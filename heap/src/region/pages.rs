@@ -42,6 +42,13 @@ impl Drop for Withheld<'_> {
 }
 
 impl Region<'_> {
+    /// Records that some bytes of a run, which the caller holds, are zero.
+    pub fn renew(&self, at: NonNull<u8>, bytes: &Range<usize>) {
+        let first = self.unit_of(at);
+        let unit = |byte: usize| first + (byte / UNIT) as u64;
+        self.fresh.renew(unit(bytes.start.next_multiple_of(UNIT))..unit(bytes.end));
+    }
+
     /// Calls `discard` for whole pages of free memory that was handed out since they were last zero, while nobody can
     /// allocate them. `discard` returns whether they are zero now. Returns the number of bytes for which it returned
     /// that.

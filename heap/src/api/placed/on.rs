@@ -133,7 +133,7 @@ impl On<'_> {
     #[inline]
     pub unsafe fn free_at(self, at: NonNull<u8>) -> Result<usize, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { ByAddress::free_at(self, at, |_| ()) }
+        unsafe { ByAddress::free_at(self, at, |_| 0..0) }
     }
 
     /// Returns how many bytes may be used of what is allocated at an address.
