@@ -21,6 +21,7 @@ pub struct Request {
     pub(crate) offset: Option<u64>,
     pub(crate) range: Option<Range<u64>>,
     pub(crate) top_down: bool,
+    pub(crate) looks: u64,
 }
 
 impl Request {
@@ -34,7 +35,7 @@ impl Request {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub const fn units(units: u64) -> Self {
-        Self { units, order: 0, offset: None, range: None, top_down: false }
+        Self { units, order: 0, offset: None, range: None, top_down: false, looks: u64::MAX }
     }
 
     /// Creates a request for a block of `2^order` units, aligned to its size. This is what
@@ -111,6 +112,27 @@ impl Request {
     /// ```
     pub const fn top_down(mut self) -> Self {
         self.top_down = true;
+        self
+    }
+
+    /// Gives up after a look around `blocks` free blocks in vain, 1 at least. Each has half the units or more, but units
+    /// in use too near. So a search among many holes that are too small is short, but may be refused where there is room.
+    ///
+    /// ```
+    /// # use nbbs::{Request, RequestError};
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(256) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 256)?;
+    /// # let lane = buddy.here();
+    /// for unit in (0..128).step_by(32) {
+    ///     lane.alloc_at(unit + 30, 2)?; // leaves holes of 30 units
+    /// }
+    /// let request = Request::units(31).within(0..256);
+    /// assert_eq!(lane.request(request.clone().looks(2)), Err(RequestError::Exhausted { units: 31 }));
+    /// assert_eq!(lane.request(request), Ok(128));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub const fn looks(mut self, blocks: u64) -> Self {
+        self.looks = blocks;
         self
     }
 }

@@ -191,6 +191,27 @@ fn a_barrier_that_panics_leaves_nothing_taken() {
     assert_eq!(caches.alloc(0, 11), Err(AllocError::OrderTooLarge { order: 11, max: 10 }));
 }
 
+/// CPU 1 dies while it gives back what it was asked for, at any step. Who next has its number goes on with that.
+#[test]
+fn answers_outlive_a_recovery() {
+    for step in 0.. {
+        let world = World::new();
+        let caches = world.caches();
+        for order in [0, 3] {
+            let block = caches.alloc(1, order).unwrap();
+            caches.free_sized(1, block, order).unwrap();
+        }
+        assert!(caches.cached().units > 0);
+        caches.ask(1);
+        if die_before(step, || caches.alloc(1, 0)).is_some() {
+            assert!(step > 20, "{step} steps");
+            break;
+        }
+        caches.recover(1);
+        assert!(world.is_emptied(), "dead at step {step}");
+    }
+}
+
 /// CPU 1 dies in an operation, at any step, or after somebody has taken its cache. What it was asked for before is asked
 /// of who next has its number.
 #[test]

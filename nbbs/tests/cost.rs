@@ -83,7 +83,8 @@ fn a_refusal_looks_at_each_word_a_few_times_and_then_no_more() {
     });
 }
 
-/// A lane whose cursor, or home, lies below a block of another claims there, and undoes that, at most once.
+/// A lane whose cursor, or home, lies below a block of another claims there, and undoes that, at most once. Lanes are of one
+/// level each from order 9 on, where orders share a cursor.
 #[test]
 fn refusals_below_blocks_of_others_cost_no_more() {
     for units in [1 << 9, 1 << 14, 1 << 18, 1 << 22] {
@@ -98,7 +99,10 @@ fn refusals_below_blocks_of_others_cost_no_more() {
             on(5).free(on(5).alloc_units(3).unwrap()).unwrap();
             while on(0).alloc(held.min(buddy.max_order())).is_ok() {}
             for limit in [first, SETTLED, SETTLED] {
-                for (lane, order) in [(1, 0), (1, 4), (2, 5), (3, 0), (3, 3), (3, 8)] {
+                let small = [(1, 0), (1, 4), (2, 5), (3, 0), (3, 3), (3, 8)];
+                let large = [(6, 9), (6, 12), (7, 13), (8, 17)];
+                let fit = |&(_, order): &(usize, u32)| order < held.min(buddy.max_order());
+                for (lane, order) in small.into_iter().chain(large.into_iter().filter(fit)) {
                     refuse(&buddy, lane, order, limit);
                 }
                 let batch = || on(4).alloc_batch(2, &mut [0; 8]).is_err();
@@ -282,10 +286,33 @@ fn holes_between_aligned_runs_are_passed_over() {
     let buddy = arena.buddy();
     let lane = buddy.on(0);
     let request = || Request::units(1).aligned(6).offset(4);
-    (0..500).for_each(|_| _ = lane.request(request()).unwrap());
-    let (found, steps) = count_steps(200, || lane.request(request())).unwrap();
-    assert_eq!(found.map(|unit| (unit + 4) % 64), Ok(0));
-    assert!(steps < 100, "{steps} accesses");
+    for number in 0..500 {
+        let (found, steps) = count_steps(1000, || lane.request(request())).unwrap();
+        assert_eq!(found.map(|unit| (unit + 4) % 64), Ok(0));
+        assert!(steps < 100, "{steps} accesses of run {number}");
+    }
+}
+
+/// Holes that have a block of more than half a run, but no room for it, are looked at only some times, wherever the cursor
+/// is.
+#[test]
+fn holes_that_are_too_small_cost_some_looks() {
+    for (hole, run) in [(33, 62), (48, 62), (20, 30), (600, 1000)] {
+        let arena = Arena::<Steered>::new(1 << 17);
+        let buddy = arena.buddy();
+        let lane = buddy.on(0);
+        let step = (hole + 1_u64).next_power_of_two();
+        for at in (0..1 << 16).step_by(step as usize) {
+            lane.alloc_at(at + hole, step - hole).unwrap();
+        }
+        // The first search finds the bounds too high.
+        lane.alloc_units(run).unwrap();
+        for number in 0..(1 << 15) / run {
+            let (found, steps) = count_steps(1000, || lane.alloc_units(run)).unwrap();
+            assert!(found.is_ok_and(|at| at >= 1 << 16 || run < hole));
+            assert!(steps < 700, "{steps} accesses of run {number} of {run} units");
+        }
+    }
 }
 
 /// Whole slots of one word are claimed as one run by one change of it, as units of a leaf word are.

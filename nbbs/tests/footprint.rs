@@ -2,7 +2,7 @@
 //! it is used stays small.
 
 use fastrand::Rng;
-use nbbs::{Buddy, MetadataBox};
+use nbbs::{Buddy, MetadataBox, Request};
 
 const UNITS: u64 = 1 << 22;
 const HELD: usize = 100;
@@ -63,4 +63,21 @@ fn blocks_of_a_few_units() {
 #[test]
 fn blocks_of_several_levels() {
     assert_small(reached(|random| 1 << random.u32(0..15)));
+}
+
+/// Aligned runs lie side by side, whatever unit 0 stands for.
+#[test]
+fn aligned_runs() {
+    let metadata = MetadataBox::new(UNITS).unwrap();
+    for (units, order, offset) in [(1, 10, 513), (40, 6, 30), (40, 3, 5), (1, 3, 0), (1100, 10, 7)]
+    {
+        let buddy = Buddy::new(metadata.words(), UNITS).unwrap();
+        let request = Request::units(units).aligned(order).offset(offset);
+        let runs: Vec<_> =
+            (0..100).map(|_| buddy.on(0).request(request.clone()).unwrap()).collect();
+        let least = 100 * units.next_multiple_of(1 << order);
+        let end = runs.iter().max().unwrap() + units;
+        assert!(end < least + least / 10, "100 of {request:?} reach {end}, and could {least}");
+        runs.iter().for_each(|&run| assert_eq!(buddy.on(0).free(run), Ok(units)));
+    }
 }

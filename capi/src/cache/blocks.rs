@@ -145,9 +145,9 @@ pub unsafe extern "C" fn nbbs_cache_drain_all(
 
 /// Makes the cache of `cpu` usable again after a thread died in the middle of a call with that number, or in
 /// `nbbs_cache_drain_all`; until then calls bypass that cache. What the thread had in its hands is lost: the block that
-/// it was freeing, those that it was allocating from the arena, and, if it was giving back, all of that order. Call it
-/// only while nobody is in a call with that number, or in `nbbs_cache_drain_all`. Two stores. Refuses only handles that
-/// were never made.
+/// it was freeing, those that it was allocating from the arena, and, if it was giving back, all of that order. The next
+/// call with that number gives back the others, as the thread may have been asked to. Call it only while nobody is in a
+/// call with that number, or in `nbbs_cache_drain_all`. Two stores. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_recover(
     arena: *const Arena,

@@ -38,8 +38,12 @@ pub trait Cpu: 'static {
     fn number() -> Option<usize>;
 
     /// Gives the caller a number, if it has none yet. The heap calls it whenever the caller's cache could not serve an
-    /// allocation or a free by itself, and then asks for the number again, so that [`number`](Self::number), which is
-    /// part of every operation, need not look whether there is one. The rules are those of `number`.
+    /// allocation or the free of a slot by itself, and then asks for the number again, so that
+    /// [`number`](Self::number), which is part of every operation, need not look whether there is one. The rules are
+    /// those of `number`.
+    ///
+    /// A handler that interrupts it and uses the heap calls it, too: where handlers do, look again before the number is
+    /// kept, and keep the first, as what the cache of the other holds would be lost.
     ///
     /// ```
     /// use nbbs_heap::{Cpu, Heap, Overlap};
@@ -59,7 +63,7 @@ pub trait Cpu: 'static {
     ///         Some(NUMBER.get())
     ///     }
     ///
-    ///     fn claim_number() {
+    ///     fn claim_number() { // no handler uses this heap
     ///         if NUMBER.get() == usize::MAX {
     ///             NUMBER.set(NEXT.fetch_add(1, Ordering::Relaxed));
     ///         }

@@ -3,7 +3,7 @@
 //! ```text
 //! hits          read-modify-writes of what a cache serves     schedules     whole heaps under shuttle
 //! loads         the worst operation of the others             second_frees  frees of slots that are in hand
-//! steps         blocks that grow by small steps
+//! steps         blocks that grow by small steps               sweeps        looks for whole slabs
 //! ```
 
 mod hits;
@@ -14,3 +14,5 @@ mod schedules;
 mod second_frees;
 #[cfg(not(miri))]
 mod steps;
+#[cfg(not(miri))]
+mod sweeps;

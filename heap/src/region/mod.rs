@@ -349,6 +349,7 @@ impl Region<'_> {
     /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused`
     /// as [`alloc_slot`](Self::alloc_slot) does.
     pub fn trim(&self, lane: usize, refused: &mut u32) -> usize {
+        self.sweeps.begin();
         let (mut bytes, mut passed) = (0, 0);
         for class in self.slabs.maybe_whole() {
             self.slabs.take_all(class, AT_ONCE, |unit, slots| {
@@ -362,16 +363,12 @@ impl Region<'_> {
         bytes
     }
 
-    /// [Trims](Self::trim) the region if enough slabs have become whole.
+    /// [Trims](Self::trim) the region if enough slabs have become whole. Returns whether that gave any memory back.
     ///
     /// Cost: two loads, if not.
     #[inline]
     pub fn sweep(&self, lane: usize, refused: &mut u32) -> bool {
-        let is_due = self.sweeps.is_due();
-        if is_due {
-            self.trim(lane, refused);
-        }
-        is_due
+        self.sweeps.is_due() && self.trim(lane, refused) > 0
     }
 
     /// Returns whether a run of this many bytes is no larger than the region.

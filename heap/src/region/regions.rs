@@ -281,7 +281,9 @@ impl<'a> Memory<'a> {
         self.regions.asked.load(Ordering::Relaxed)
     }
 
-    /// Returns whole slabs to the buddy allocator, if they may have much memory, before more is taken from it.
+    /// Returns whole slabs to the buddy allocator, if they may have much memory, before more is taken from it. Where there
+    /// were some, caches may have slots of others, and are asked for them; not otherwise, as what they give back makes
+    /// slabs whole, and the next look due.
     ///
     /// Cost: two loads for each region, if not.
     pub fn swept(&self, lane: usize) -> &Self {

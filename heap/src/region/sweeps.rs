@@ -10,8 +10,8 @@ use nbbs::sync::Word;
 
 use crate::words::HeapWord;
 
-/// The fewest bytes of slabs that become whole before a look for them is due.
-const LEAST: u64 = 4 << 20;
+/// The fewest bytes of slabs that become whole before a look for them is due: few where tests choose what happens.
+const LEAST: u64 = if cfg!(test) { 1 << 16 } else { 4 << 20 };
 
 /// The number of words for it.
 pub const SWEEP_WORDS: usize = 2;
@@ -46,6 +46,11 @@ impl<'a> Sweeps<'a> {
             && self.whole.compare_exchange(seen, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()
     }
 
+    /// Notes that a look begins. Cost: a store.
+    pub fn begin(&self) {
+        self.whole.store(0, Ordering::Relaxed);
+    }
+
     /// Notes that a look has passed slabs of so many bytes, of which so many stay.
     pub fn passed(&self, stay: usize) {
         self.more.store((stay as u64 / 4).saturating_sub(LEAST), Ordering::Relaxed);
@@ -60,18 +65,22 @@ mod tests {
     fn a_look_is_due_after_as_much_as_it_costs() {
         let words: [HeapWord; SWEEP_WORDS] = Default::default();
         let sweeps = Sweeps::new(&words);
-        let note = |times| (0..times).for_each(|_| sweeps.note(1 << 20));
+        let part = LEAST as usize / 4;
+        let note = |times| (0..times).for_each(|_| sweeps.note(part));
         note(3);
         assert!(!sweeps.is_due());
         note(1);
         assert!(sweeps.is_due() && !sweeps.is_due());
-        // A look that leaves 40 MiB of slabs in vain, or 4.
+        // A look that leaves ten times as much in vain as the least, or as much, or nothing.
         for (stay, due) in [(40, 10), (4, 4), (0, 4)] {
-            sweeps.passed(stay << 20);
+            sweeps.passed(stay * part);
             note(due - 1);
-            assert!(!sweeps.is_due(), "{stay} MiB");
+            assert!(!sweeps.is_due(), "{stay} parts");
             note(1);
-            assert!(sweeps.is_due(), "{stay} MiB");
+            assert!(sweeps.is_due(), "{stay} parts");
         }
+        note(4);
+        sweeps.begin();
+        assert!(!sweeps.is_due());
     }
 }

@@ -203,9 +203,9 @@ impl<'a, W: Word> Caches<'a, W> {
     /// [`drain_all`](Self::drain_all). Until then all operations bypass the cache.
     ///
     /// What the dead caller had in hand is lost: at most the block that it was allocating or freeing, and the blocks that
-    /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The
-    /// cache keeps all others, for which requests to give them back still hold. May only be called while nobody is in an
-    /// operation under that number, or in `drain_all`.
+    /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The next
+    /// operation under that number gives back all others, as the dead may have been asked to. May only be called while
+    /// nobody is in an operation under that number, or in `drain_all`.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -218,11 +218,13 @@ impl<'a, W: Word> Caches<'a, W> {
     /// ```
     pub fn recover(&self, cpu: usize) {
         if let Some(part) = self.part(cpu) {
-            // Both Release: as in `end` and `untake`, on behalf of the dead. A caller that knows of the death has
-            // learnt it in a way that orders the death before this.
+            // Relaxed: a caller that knows of the death has learnt it in a way that orders the death before this.
+            let died_busy = part.get(BUSY, Ordering::Relaxed) != 0;
+            // Both Release: as in `end` and `untake`, on behalf of the dead.
             part.0[BUSY].store(0, Ordering::Release);
-            // A taker that died was to give everything back.
-            part.change(0, |old| if old & TAKEN != 0 { ASK } else { old }, Ordering::Release);
+            // The dead may have been giving everything back, as it was asked to; a taker was.
+            let to_do = |old| if died_busy || old & TAKEN != 0 { ASK } else { old };
+            part.change(0, to_do, Ordering::Release);
         }
     }
 

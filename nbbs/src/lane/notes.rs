@@ -35,8 +35,8 @@
 //! A path publishes what its writer saw: an operation that trusts it skips words whose last change may have ordered an
 //! earlier holder's accesses before the claim. So its second word is written with `Release` and read with `Acquire`.
 
-use super::Path;
 use super::spares::Spares;
+use super::{NOWHERE, Path};
 use crate::layout::geometry::LINE;
 use crate::sync::{ACQUIRE_BY_FENCE, Ordering, Word};
 use crate::tree::{At, LaneWords};
@@ -77,7 +77,7 @@ impl<'a, W: Word> Notes<'a, W> {
     pub fn cursor(self, order: u32) -> Option<u64> {
         let mark = level_mark::<W>(order);
         let number = self.0[cursor_at(order)].load(Ordering::Relaxed).wrapping_sub(mark);
-        let is_its = mark == 0 || number >> LEVEL_SHIFT == 0;
+        let is_its = mark == 0 || number >> LEVEL_SHIFT == 0 || number == NOWHERE + 1;
         number.checked_sub(1).filter(|_| is_its)
     }
 

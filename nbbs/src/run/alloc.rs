@@ -13,6 +13,9 @@ use crate::word::{self, span};
 /// How many times as long as the order of a run the area is in which the next one is looked for first, log2.
 const AREA: u32 = 3;
 
+/// How many pieces a search looks at in vain, before the next one looks only where there must be room.
+const LOOKS: u64 = 32;
+
 impl<W: Word> Runs<'_, W> {
     /// Allocates exactly `units` units.
     pub fn alloc_units(self, units: u64) -> Result<u64, RequestError> {
@@ -25,7 +28,8 @@ impl<W: Word> Runs<'_, W> {
         }
         let index =
             if units < W::SHAPE.leaf_units() { self.claim_at_cursor(units as u32) } else { None };
-        index.or_else(|| self.claim_anywhere(units, order)).ok_or(RequestError::Exhausted { units })
+        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
+        index.or_else(|| self.claim_anywhere(wanted)).ok_or(RequestError::Exhausted { units })
     }
 
     /// Allocates units `index..index + units`.
@@ -41,8 +45,8 @@ impl<W: Word> Runs<'_, W> {
     // Inlined, so that programs that always name a range do not include the other paths.
     #[inline]
     pub fn request(self, request: Request) -> Result<u64, RequestError> {
-        let Request { units, order, offset, range, top_down } = request;
-        let is_anywhere = range.is_none() && !top_down;
+        let Request { units, order, offset, range, top_down, looks } = request;
+        let is_anywhere = range.is_none() && !top_down && looks == u64::MAX;
         // A single unit is a block, and refused as one.
         if is_anywhere && order == 0 && units != 1 {
             return self.alloc_units(units);
@@ -61,27 +65,12 @@ impl<W: Word> Runs<'_, W> {
             let Range { start, end } = range;
             return Err(RequestError::NoPlace { units, order, start, end });
         }
-        let near = if is_anywhere { self.claim_with_room(wanted) } else { None };
-        near.or_else(|| self.claim_in(wanted, wanted.core(), range))
-            .ok_or(RequestError::Exhausted { units })
-    }
-
-    /// Claims an aligned run in the first free block, from the lane's home on, that has a place for it whatever lies
-    /// around the block. So the holes between aligned runs, which are too small, are not looked at one by one.
-    #[cold]
-    fn claim_with_room(self, wanted: Wanted) -> Option<u64> {
-        let order = order_for(wanted.units.max(wanted.align)) + u32::from(wanted.offset != 0);
-        let level = W::SHAPE.level_of(order.min(self.geometry().max_order()));
-        self.claim_from_home(level, wanted, order)
-    }
-
-    /// Claims a run at the first place that contains a free block of `2^order` units, from the lane's home on `level` on.
-    fn claim_from_home(self, level: usize, wanted: Wanted, order: u32) -> Option<u64> {
-        let (home, end) = (self.lane().home(level), self.geometry().units());
-        let home = W::SHAPE.first_unit(level, home, 0);
-        // What begins in front of the home may end behind it.
-        let mut ranges = [home..end, 0..home + wanted.units.min(end - home)].into_iter();
-        ranges.find_map(|range| self.claim_in(wanted, order, range))
+        let index = if is_anywhere {
+            self.claim_anywhere(wanted)
+        } else {
+            self.claim_in(wanted, wanted.core(), range, looks)
+        };
+        index.ok_or(RequestError::Exhausted { units })
     }
 
     /// Checks that there are so many units at an aligned place. Of an order above the largest there is one such place at
@@ -114,7 +103,7 @@ impl<W: Word> Runs<'_, W> {
 
     /// Claims a run in the leaf word in which the lane begins.
     fn claim_at_cursor(self, units: u32) -> Option<u64> {
-        let order = leaf_order::<W>(units.into());
+        let order = leaf_order::<W>(order_for(units.into()));
         let leaf = self.lane().begin(order)?;
         let inside = word::first_slots(self.geometry().whole_slots(0, leaf));
         let claimed = self.tree().fill(0, leaf, |codes| {
@@ -130,32 +119,45 @@ impl<W: Word> Runs<'_, W> {
         Some(W::SHAPE.first_unit(0, leaf, slot))
     }
 
-    /// Claims a run anywhere: in what is left of the area at the lane's cursor; or else from the lane's home on, in the
-    /// first place that has a larger block than it must have, or, if there is none, in the first place of all.
+    /// Claims a run anywhere: in what is left of the area at the lane's cursor; or else, from the lane's home on, in the
+    /// first place that has a larger block than it must have, if some [looks](LOOKS) find one; in the first block that
+    /// has room for it whatever lies around; or, if there is none, in the first place of all. So holes that are too small
+    /// are not looked at one by one, and yet filled first where there are few of them.
     #[cold]
-    fn claim_anywhere(self, units: u64, order: u32) -> Option<u64> {
-        let in_leaf = units < W::SHAPE.leaf_units();
+    fn claim_anywhere(self, wanted: Wanted) -> Option<u64> {
+        let (core, order) = (wanted.core(), wanted.order_with_room());
+        let in_leaf = wanted.units < W::SHAPE.leaf_units() && order <= W::SHAPE.slots_log2(0);
         let hint =
-            if in_leaf { leaf_order::<W>(units) } else { order.min(self.geometry().max_order()) };
+            if in_leaf { leaf_order::<W>(order) } else { order.min(self.geometry().max_order()) };
         let level = W::SHAPE.level_of(hint);
         let (end, area) = (self.geometry().units(), hint + AREA);
         let from = W::SHAPE.first_unit(level, self.lane().cursor(hint), 0);
         let near = from..end.min(((from >> area) + 1) << area);
-        let wanted = Wanted { units, align: 1, offset: 0, top_down: false };
-        let core = wanted.core();
-        let nearby = |order| self.claim_in(wanted, order, near.clone());
-        let anywhere = |order| self.claim_from_home(level, wanted, order);
+        let nearby = |order| self.claim_in(wanted, order, near.clone(), LOOKS);
+        let anywhere = |order, looks| self.claim_from_home(level, wanted, order, looks);
+        let is_roomy = in_leaf || wanted.align > 1;
         // In one word, so that one compare-and-swap does it, if there is a block for it.
         let index = if in_leaf { nearby(order) } else { None }
             .or_else(|| nearby(core))
-            .or_else(|| anywhere(if in_leaf { order } else { core + 1 }))
-            .or_else(|| anywhere(core))?;
+            .or_else(|| if is_roomy { None } else { anywhere(core + 1, LOOKS) })
+            .or_else(|| anywhere(order, LOOKS))
+            .or_else(|| anywhere(core, u64::MAX))?;
         self.lane().notes().set_cursor(hint, W::SHAPE.locate(level, index).0);
         Some(index)
     }
+
+    /// Claims a run at the first place that contains a free block of `2^order` units, from the lane's home on `level` on,
+    /// with so many [looks](Self::claim_in) at most on each side of it.
+    fn claim_from_home(self, level: usize, wanted: Wanted, order: u32, looks: u64) -> Option<u64> {
+        let (home, end) = (self.lane().home(level), self.geometry().units());
+        let home = W::SHAPE.first_unit(level, home, 0);
+        // What begins in front of the home may end behind it.
+        let mut ranges = [home..end, 0..home + wanted.units.min(end - home)].into_iter();
+        ranges.find_map(|range| self.claim_in(wanted, order, range, looks))
+    }
 }
 
-/// Returns the order whose cursor leads to leaf words for runs of this many units.
-fn leaf_order<W: Word>(units: u64) -> u32 {
-    order_for(units).min(W::SHAPE.slots_log2(0) - 1)
+/// Returns the order whose cursor leads to leaf words for runs that need a block of `order`.
+fn leaf_order<W: Word>(order: u32) -> u32 {
+    order.min(W::SHAPE.slots_log2(0) - 1)
 }

@@ -6,7 +6,7 @@
 
 use core::ops::Range;
 
-use super::Runs;
+use super::{Runs, order_for};
 use crate::sync::Word;
 use crate::tree::Spot;
 use crate::word::{self, span};
@@ -25,6 +25,12 @@ impl Wanted {
     /// Returns the order of the free block that any such run contains.
     pub fn core(&self) -> u32 {
         (self.units + 1).ilog2() - 1
+    }
+
+    /// Returns the order of the smallest block that has room for the run wherever it lies.
+    pub fn order_with_room(&self) -> u32 {
+        let skip = self.offset.wrapping_neg() & (self.align - 1);
+        order_for((skip + self.units).max(self.align))
     }
 
     /// Returns the last aligned unit up to `unit`.
@@ -68,6 +74,8 @@ struct Search {
     range: Range<u64>,
     /// The units whose blocks have not been looked at yet.
     rest: Range<u64>,
+    /// How many more blocks are looked at in vain.
+    looks: u64,
 }
 
 /// Contiguous free units of a word, and the inner word by which they were found, by its level and number.
@@ -127,6 +135,10 @@ impl Search {
             } else if free.end < reach.end || reach.end == self.range.end {
                 self.rest.start = self.rest.start.max(free.end);
             }
+            self.looks = self.looks.saturating_sub(1);
+            if self.looks == 0 {
+                self.rest.end = self.rest.start;
+            }
         }
         place
     }
@@ -146,13 +158,20 @@ impl Search {
 
 impl<W: Word> Runs<'_, W> {
     /// Claims a run in `range`, at a place that contains a free block of `2^order` units, and returns its first unit.
-    /// Returns `None` if the search never saw such a place that could be claimed.
+    /// Returns `None` if the search never saw such a place that could be claimed, or has looked around so many blocks in
+    /// vain.
     #[cold]
-    pub(super) fn claim_in(self, wanted: Wanted, order: u32, range: Range<u64>) -> Option<u64> {
+    pub(super) fn claim_in(
+        self,
+        wanted: Wanted,
+        order: u32,
+        range: Range<u64>,
+        looks: u64,
+    ) -> Option<u64> {
         if order > self.geometry().max_order() {
             return None;
         }
-        let mut search = Search { wanted, order, rest: range.clone(), range };
+        let mut search = Search { wanted, order, rest: range.clone(), range, looks };
         loop {
             let place = self.next_place(self.geometry().top(), 0, &mut search)?;
             let Err(unit) = self.claim_run(place, place + wanted.units) else { return Some(place) };

@@ -78,7 +78,7 @@ impl Run {
 
 /// Returns the order of the smallest block that holds `units` units.
 fn order_for(units: u64) -> u32 {
-    units.next_power_of_two().trailing_zeros()
+    (units - 1).checked_ilog2().map_or(0, |log2| log2 + 1)
 }
 
 impl<'b, W: Word> Runs<'b, W> {
