@@ -2,7 +2,11 @@
 
 use std::fmt::Debug;
 
-use nbbs::{Block, Caches, Caps, Metadata, MetadataBox, Request, cache_words, metadata_words};
+use nbbs::sync::{AtomicU64, Ordering, Word};
+use nbbs::{
+    Block, Buddy, Caches, Caps, Metadata, MetadataBox, Request, Zone, Zones, cache_words,
+    metadata_words,
+};
 use testkit::program::Arena;
 
 #[track_caller]
@@ -18,6 +22,57 @@ fn handles_print_without_the_words() {
     assert_prints(buddy.on(3), "Lane { .. }");
     let block = Block::new(buddy.on(0), Request::units(5).within(40..45)).unwrap();
     assert_prints(&block, "Block { lane: Lane { .. }, index: 40 }");
+}
+
+#[test]
+fn zones_print_their_arenas() {
+    let arena: Arena = Arena::new(128);
+    let zones = [Zone { base: 7, buddy: arena.buddy() }];
+    assert_prints(zones[0], "Zone { base: 7, buddy: Buddy { units: 128, .. } }");
+    let listed = format!("zones: {zones:?}");
+    let zones = Zones::new(&zones).unwrap();
+    assert_prints(zones, &format!("Zones {{ {listed}, lane: None }}"));
+    assert_prints(zones.on(3), &format!("Zones {{ {listed}, lane: Some(3) }}"));
+}
+
+/// A word without `Debug`.
+struct Unprinted(AtomicU64);
+
+impl Word for Unprinted {
+    fn load(&self, order: Ordering) -> u64 {
+        self.0.load(order)
+    }
+
+    fn store(&self, value: u64, order: Ordering) {
+        self.0.store(value, order);
+    }
+
+    fn compare_exchange(
+        &self,
+        current: u64,
+        new: u64,
+        success: Ordering,
+        failure: Ordering,
+    ) -> Result<u64, u64> {
+        self.0.compare_exchange(current, new, success, failure)
+    }
+}
+
+#[test]
+fn handles_print_whether_or_not_their_words_can() {
+    let zeros = |words| (0..words).map(|_| Unprinted(AtomicU64::new(0))).collect::<Vec<_>>();
+    let (words, cache) = (zeros(metadata_words(64)), zeros(cache_words(1)));
+    let buddy = Buddy::new(&words, 64).unwrap();
+    let (zone, caps) = (Zone { base: 0, buddy }, Caps::new());
+    assert_prints(zone, "Zone { base: 0, buddy: Buddy { units: 64, .. } }");
+    let zones = format!("Zones {{ zones: [{zone:?}], lane: None }}");
+    assert_prints(Zones::new(&[zone]).unwrap(), &zones);
+    let block = Block::new(buddy.on(0), Request::block(6)).unwrap();
+    assert_prints(&block, "Block { lane: Lane { .. }, index: 0 }");
+    let rest = format!("caps: {caps:?}");
+    assert_prints(buddy.cache(0), &format!("Cache {{ buddy: {buddy:?}, lane: 0, {rest}, .. }}"));
+    let caches = format!("Caches {{ buddy: {buddy:?}, {rest}, cpus: 1, .. }}");
+    assert_prints(Caches::new(buddy, &cache), &caches);
 }
 
 #[test]

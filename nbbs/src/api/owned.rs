@@ -1,5 +1,6 @@
 //! Blocks that free themselves.
 
+use core::fmt;
 use core::ops::Range;
 
 use super::Lane;
@@ -25,7 +26,6 @@ use crate::sync::{AtomicU64, Word};
 /// assert_eq!(buddy.stats().free_units, 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 #[must_use = "the block is freed at once"]
 pub struct Block<'b, W: Word = AtomicU64> {
     lane: Lane<'b, W>,
@@ -168,5 +168,13 @@ impl<W: Word> Drop for Block<'_, W> {
     fn drop(&mut self) {
         // Refused only if somebody has freed it by its index: then nothing is left to do.
         let _ = self.lane.free(self.index);
+    }
+}
+
+// For words that cannot be printed, too: a derive asks for `W: Debug`.
+impl<W: Word> fmt::Debug for Block<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { lane, index } = self;
+        f.debug_struct("Block").field("lane", lane).field("index", index).finish()
     }
 }

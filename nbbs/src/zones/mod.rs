@@ -29,7 +29,6 @@ use number::{InNoZone, Numbered};
 /// assert_eq!(Zones::new(&high)?.alloc(&[0], 0)?, 1 << 20);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Zone<'a, W = AtomicU64> {
     /// The number of the first unit.
     pub base: u64,
@@ -104,7 +103,6 @@ pub enum ZoneError {
 /// assert_eq!(zones.free(block)?, 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Zones<'a, W = AtomicU64> {
     zones: &'a [Zone<'a, W>],
     /// `None`: that of the calling thread.
@@ -255,6 +253,22 @@ impl<'a, W: Word> Zones<'a, W> {
             self.zones.split_at(self.zones.partition_point(|zone| zone.base <= unit));
         let start = before.last().map_or(0, Zone::end);
         E::in_no_zone(unit, start..after.first().map_or(u64::MAX, |zone| zone.base))
+    }
+}
+
+// For words that cannot be printed, too: a derive asks for `W: Debug`.
+impl<W> fmt::Debug for Zone<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { base, buddy } = self;
+        f.debug_struct("Zone").field("base", base).field("buddy", buddy).finish()
+    }
+}
+
+// As for `Zone`.
+impl<W> fmt::Debug for Zones<'_, W> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { zones, lane } = self;
+        f.debug_struct("Zones").field("zones", zones).field("lane", lane).finish()
     }
 }
 
