@@ -17,6 +17,8 @@ use crate::table::Table;
 /// The slots of a chunk, in words of 64. The chunk's bookkeeping stays as long as the pool; its memory may go when
 /// no slot is claimed.
 ///
+/// It may go to any thread, whatever the objects are: it gives addresses, and who reads an object there answers for it.
+///
 /// ```
 /// use nbbs_pool::{Config, Global, Pool, Slots};
 ///
@@ -27,6 +29,12 @@ use crate::table::Table;
 /// # Ok::<(), nbbs_pool::Exhausted>(())
 /// ```
 pub struct Slots<'a, T>(&'a Chunk<T, AtomicU64>);
+
+// SAFETY: what is safe here reads the chunk's words, pointers and marks, which are atomic, and what is beside them does
+// not change. No object is reached: `release` is unsafe, and only for slots without one.
+unsafe impl<T> Send for Slots<'_, T> {}
+// SAFETY: as above; it is a copy of a shared reference.
+unsafe impl<T> Sync for Slots<'_, T> {}
 
 impl<T, S: ChunkSource> Pool<T, S> {
     /// Creates a pool with a byte for each slot, 0 at first, which the pool never looks at.

@@ -1,11 +1,13 @@
 //! Tests real threads on the processor's atomics: objects go from hand to hand while chunks come and go. The tests are
 //! small enough for Miri, which finds races on the memory itself, and lets a relaxed load return old values.
 
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::mpsc;
 use std::thread;
 
-use nbbs_pool::{Config, Handle, Handles, Key, Pool, PoolBox, Region};
+use nbbs_pool::sync::AtomicU64;
+use nbbs_pool::{Config, Global, Handle, Handles, Key, Pointers, Pool, PoolBox, Region, Slots};
 
 /// The number of rounds: under Miri, seeds take their place.
 const ROUNDS: usize = if cfg!(miri) { 2 } else { 300 };
@@ -186,4 +188,44 @@ fn a_region_hands_memory_on() {
         scope.spawn(take_turn);
     });
     assert!(turns.into_inner() > 0);
+}
+
+/// What follows from the type alone: it compiles.
+#[test]
+fn what_may_go_to_another_thread() {
+    fn goes<T: Send + Sync>() {}
+    goes::<Slots<'_, Rc<u32>>>();
+    goes::<Pointers<'_, Box<u32>, AtomicU64>>();
+}
+
+#[test]
+fn slots_that_one_thread_claims_are_given_back_by_another() {
+    for round in 0..ROUNDS {
+        let mark = round as u8;
+        let pool = Pool::<Rc<u32>>::with_marks(Global, Config::new());
+        let (slots, word, bits) = pool.claim_slots_on(0, 3).unwrap();
+        slots.marks()[word * 64].store(mark, Ordering::Relaxed);
+        let other = thread::scope(|scope| {
+            let other = scope.spawn(move || {
+                assert_eq!((slots.claimed(word), slots.len()), (bits, 1024));
+                // SAFETY: claimed above, handed over to here, and nobody has an object there.
+                unsafe { slots.release(word, bits) };
+                slots.marks()[word * 64].load(Ordering::Relaxed)
+            });
+            other.join().unwrap()
+        });
+        assert_eq!(other, mark);
+        assert!(pool.is_empty());
+    }
+}
+
+#[test]
+fn objects_are_lent_to_another_thread() {
+    let mut pool = Pool::<Box<usize>>::new();
+    pool.alloc_batch((0..100).map(Box::new), |each| _ = PoolBox::leak(each)).unwrap();
+    let (mut here, mut there) = (0, 0);
+    let mut all = pool.iter_mut();
+    all.by_ref().take(50).for_each(|each| here += **each);
+    thread::scope(|scope| _ = scope.spawn(|| all.for_each(|each| there += **each)));
+    assert_eq!(here + there, 99 * 50);
 }

@@ -27,6 +27,12 @@ pub struct Pointers<'a, T, W: Word> {
     slots: u64,
 }
 
+// SAFETY: `iter_mut` lends the objects through it, by `&mut`, so they have to be Send. Of the pool it only reads words
+// and pointers, which are Sync if W is.
+unsafe impl<T: Send, W: Word + Sync> Send for Pointers<'_, T, W> {}
+// SAFETY: a shared one yields nothing.
+unsafe impl<T: Send, W: Word + Sync> Sync for Pointers<'_, T, W> {}
+
 impl<T, W: Word> Iterator for Pointers<'_, T, W> {
     type Item = NonNull<T>;
 
@@ -76,9 +82,17 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// pool.iter_mut().for_each(|each| *each += 1);
     /// assert_eq!(pool.iter_mut().next(), Some(&mut 2));
     /// ```
+    ///
+    /// Objects that may not go to another thread are not lent to one:
+    ///
+    /// ```compile_fail,E0277
+    /// let mut pool = nbbs_pool::Pool::<std::rc::Rc<u32>>::new();
+    /// let mut all = pool.iter_mut();
+    /// std::thread::scope(|scope| _ = scope.spawn(move || all.next().cloned()));
+    /// ```
     pub fn iter_mut(&mut self) -> impl Iterator<Item = &mut T> {
         // SAFETY: each of them is complete, comes once, and belongs only to the pool, which is borrowed for as long as
-        // the reference.
+        // the reference. What is returned is Send only if `Pointers` is, and so T.
         self.iter().map(|object| unsafe { &mut *object.as_ptr() })
     }
 
