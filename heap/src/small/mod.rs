@@ -68,8 +68,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// # use nbbs_heap::Small;
     /// static HEAP: Small<{ 16 << 10 }, 16> = Small::new(); // units of 16 bytes
     ///
-    /// let (all, free) = HEAP.free_bytes();
-    /// assert_eq!(all, free);
+    /// assert_eq!(HEAP.free_bytes(), HEAP.bytes());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -101,7 +100,21 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         self.placed().contains(at)
     }
 
-    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
+    /// Returns how many bytes the heap can hand out: all but its bookkeeping. Cost: none, it is a constant.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// assert_eq!(HEAP.bytes(), (16 << 10) - 192);
+    /// ```
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        Self::UNITS * UNIT
+    }
+
+    /// Returns how many bytes are free: the `free` of [`stats`](Self::stats), for less. Callable from anywhere, handlers
+    /// included, while others use the heap. Cost: a load for each word.
     ///
     /// ```
     /// # use nbbs_heap::Small;
@@ -109,11 +122,10 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// static HEAP: Small<{ 16 << 10 }> = Small::new();
     ///
     /// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
-    /// let (all, free) = HEAP.free_bytes();
-    /// assert_eq!(all - free, 128); // four units
+    /// assert_eq!(HEAP.bytes() - HEAP.free_bytes(), 128); // four units
     /// ```
     #[must_use]
-    pub fn free_bytes(&self) -> (usize, usize) {
+    pub fn free_bytes(&self) -> usize {
         self.placed().free_bytes()
     }
 

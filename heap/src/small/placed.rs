@@ -57,7 +57,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// let memory = Box::leak(vec![0_u8; bytes].into_boxed_slice());
     /// // SAFETY: nobody else ever uses the memory.
     /// let heap = unsafe { PlacedSmall::<16>::new(std::ptr::NonNull::from(memory).cast(), bytes)? };
-    /// assert!(heap.free_bytes().0 >= 1000);
+    /// assert!(heap.bytes() >= 1000);
     /// # Ok::<(), nbbs_heap::AddError>(())
     /// ```
     #[must_use]
@@ -161,7 +161,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// ```
     #[must_use]
     pub fn contains(&self, at: *const u8) -> bool {
-        self.offset(at) < self.row.units * UNIT
+        self.offset(at) < self.bytes()
     }
 
     /// Returns how many bytes behind the first unit an address lies.
@@ -174,7 +174,22 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         size.div_ceil(UNIT).max(1)
     }
 
-    /// Returns the bytes of all units, and the bytes of the free ones. Cost: a load for each word.
+    /// Returns how many bytes the heap can hand out: all but its bookkeeping. Cost: no load of shared memory.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::ptr::NonNull;
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// assert!(heap.bytes() < 1024 && heap.bytes().is_multiple_of(32));
+    /// ```
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        self.row.units * UNIT
+    }
+
+    /// Returns how many bytes are free, as [`Small::free_bytes`](crate::Small::free_bytes) does.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -183,12 +198,11 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// # // SAFETY: nobody else ever uses the memory.
     /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
     /// assert!(heap.alloc(Layout::new::<[u8; 100]>()).is_some());
-    /// let (all, free) = heap.free_bytes();
-    /// assert_eq!(all - free, 128); // four units
+    /// assert_eq!(heap.bytes() - heap.free_bytes(), 128); // four units
     /// ```
     #[must_use]
-    pub fn free_bytes(&self) -> (usize, usize) {
-        (self.row.units * UNIT, self.row.free_units() * UNIT)
+    pub fn free_bytes(&self) -> usize {
+        self.row.free_units() * UNIT
     }
 
     /// Returns what the memory is used for, as [`Small::stats`](crate::Small::stats) does.
@@ -342,9 +356,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
 
 impl<const UNIT: usize> fmt::Debug for PlacedSmall<'_, UNIT> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let bytes = self.row.units * UNIT;
         f.debug_struct("PlacedSmall")
-            .field("bytes", &bytes)
+            .field("bytes", &self.bytes())
             .field("unit", &UNIT)
             .finish_non_exhaustive()
     }

@@ -220,9 +220,12 @@ impl<const B: usize, const U: usize> Subject for &Small<B, U> {
 
     /// Units are in blocks, or free.
     fn audit(self, held: &[Block]) {
-        let (all, free) = self.free_bytes();
         let units = |block: &Block| block.layout.size().max(1).next_multiple_of(U);
-        assert_eq!(all - free, held.iter().map(units).sum::<usize>(), "bytes in use");
+        assert_eq!(
+            self.bytes() - self.free_bytes(),
+            held.iter().map(units).sum::<usize>(),
+            "bytes in use"
+        );
     }
 
     fn assert_whole(self) {
