@@ -36,6 +36,7 @@ use crate::sync::{AtomicU64, Word};
 /// let each = pool.iter().next().unwrap();
 /// println!("{}", pool.take(each).unwrap());
 /// ```
+// The object is complete, and at a slot of the chunk that is claimed for it: by the contract of `new`.
 pub struct PoolBox<'a, T, W: Word = AtomicU64> {
     object: NonNull<T>,
     chunk: &'a Chunk<T, W>,
@@ -77,7 +78,8 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
     #[must_use]
     pub fn into_inner(each: Self) -> T {
         let each = ManuallyDrop::new(each);
-        let _hold = Hold { chunk: each.chunk, slot: each.chunk.slot_of(each.object) };
+        // SAFETY: the slot is claimed for the box, which is not dropped; the object is taken from it below.
+        let _hold = unsafe { Hold::of(each.chunk, each.chunk.slot_of(each.object)) };
         // SAFETY: the object was the box's, which is not dropped; the slot is freed after this.
         unsafe { each.object.read() }
     }
@@ -95,7 +97,8 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
     #[must_use]
     pub fn leak(each: Self) -> NonNull<T> {
         let each = ManuallyDrop::new(each);
-        each.chunk.set_live(each.chunk.slot_of(each.object));
+        // SAFETY: the slot is claimed for the box, which is not dropped: the object is left to the pool.
+        unsafe { each.chunk.set_live(each.chunk.slot_of(each.object)) };
         each.object
     }
 
@@ -137,7 +140,8 @@ impl<T, W: Word> DerefMut for PoolBox<'_, T, W> {
 impl<T, W: Word> Drop for PoolBox<'_, T, W> {
     fn drop(&mut self) {
         // The slot is freed even if the object's destructor panics.
-        let _hold = Hold { chunk: self.chunk, slot: self.chunk.slot_of(self.object) };
+        // SAFETY: it is claimed for the box, and this is the object's end.
+        let _hold = unsafe { Hold::of(self.chunk, self.chunk.slot_of(self.object)) };
         // SAFETY: the box owns a complete object, and this is its end; the slot is freed after it.
         unsafe { self.object.drop_in_place() };
     }

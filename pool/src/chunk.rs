@@ -16,12 +16,18 @@ use core::marker::PhantomData;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicU8;
 
+use crate::arrays::{element, extend, make_array};
 use crate::sync::{Ordering, Pointer, Word};
 
 /// Slots in a word.
 pub(crate) const SLOTS: usize = u64::BITS as usize;
 
 /// A chunk. The arrays follow it in the same block.
+///
+/// `claimed` and `live` lead to as many words as [`words`](Self::words) says, `room` to as many as it takes to have a
+/// bit for each of these, and what is beside them to one element for each slot. [`make`](Self::make) has initialised
+/// all of them; they and the table's word stay as long as the chunk, and are reached by shared references only. In
+/// `room` only bits of words that there are get set.
 #[repr(C)]
 pub(crate) struct Chunk<T, W: Word> {
     /// Where slot 0 is; null while the chunk has no memory.
@@ -85,13 +91,6 @@ struct Plan {
     extra: usize,
 }
 
-/// Appends an array of `len` words to the layout; returns where it begins.
-pub(crate) fn extend<A>(layout: &mut Layout, len: usize) -> Option<usize> {
-    let (longer, begin) = layout.extend(Layout::array::<A>(len).ok()?).ok()?;
-    *layout = longer;
-    Some(begin)
-}
-
 impl<T, W: Word> Chunk<T, W> {
     /// Bytes from one slot to the next. Slots of objects without size are kept apart too, so that an address names a
     /// slot.
@@ -136,11 +135,7 @@ impl<T, W: Word> Chunk<T, W> {
         let words = slots.div_ceil(SLOTS);
         let array = |begin, len, value| {
             // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
-            unsafe {
-                let first = block.add(begin).cast::<W>();
-                (0..len).for_each(|idx| first.add(idx).write(W::new(value)));
-                first
-            }
+            unsafe { make_array(block, begin, len, || W::new(value)) }
         };
         let chunk = Self {
             memory: W::Pointer::null(),
@@ -179,30 +174,36 @@ impl<T, W: Word> Chunk<T, W> {
         self.words().div_ceil(SLOTS)
     }
 
+    /// # Safety
+    /// `word` is less than [`words`](Self::words).
     #[inline(always)]
-    pub(crate) fn claimed(&self, word: usize) -> &W {
+    pub(crate) unsafe fn claimed(&self, word: usize) -> &W {
         debug_assert!(word < self.words());
-        // SAFETY: the array has `words()` words, initialised by `make`; callers keep to that.
-        unsafe { self.claimed.add(word).as_ref() }
+        // SAFETY: the array has `words()` words: see `Chunk`.
+        unsafe { element(self.claimed, word) }
     }
 
+    /// # Safety
+    /// `word` is less than [`words`](Self::words).
     #[inline(always)]
-    fn live(&self, word: usize) -> &W {
+    unsafe fn live(&self, word: usize) -> &W {
         debug_assert!(word < self.words());
-        // SAFETY: as for `claimed`.
-        unsafe { self.live.add(word).as_ref() }
+        // SAFETY: the array has `words()` words: see `Chunk`.
+        unsafe { element(self.live, word) }
     }
 
+    /// # Safety
+    /// `idx` is less than `rooms()`.
     #[inline(always)]
-    fn room(&self, idx: usize) -> &W {
+    unsafe fn room(&self, idx: usize) -> &W {
         debug_assert!(idx < self.rooms());
-        // SAFETY: the array has `rooms()` words, initialised by `make`; callers keep to that.
-        unsafe { self.room.add(idx).as_ref() }
+        // SAFETY: the array has `rooms()` words: see `Chunk`.
+        unsafe { element(self.room, idx) }
     }
 
     #[inline(always)]
     fn table(&self) -> &W {
-        // SAFETY: valid as long as the chunk is used, by the contract of `make`.
+        // SAFETY: it stays as long as the chunk: see `Chunk`.
         unsafe { self.table.as_ref() }
     }
 
@@ -210,8 +211,8 @@ impl<T, W: Word> Chunk<T, W> {
     pub(crate) fn state(&self, slot: usize) -> Option<&W> {
         assert!(slot < self.slots);
         let Beside::Words(words) = self.beside else { return None };
-        // SAFETY: the array has `slots` words, initialised by `make`.
-        Some(unsafe { words.add(slot).as_ref() })
+        // SAFETY: the array has `slots` words: see `Chunk`.
+        Some(unsafe { element(words, slot) })
     }
 
     /// Returns the bytes of the slots in a pool of marked slots; none in any other.
@@ -238,7 +239,11 @@ impl<T, W: Word> Chunk<T, W> {
     }
 
     /// Makes `block` the memory of a chunk that has none; fails if somebody else was faster.
-    pub(crate) fn install(&self, block: NonNull<u8>) -> bool {
+    ///
+    /// # Safety
+    /// The block has the [layout](Self::memory_layout) of the chunk's slots, and belongs to the caller, who leaves it
+    /// to the chunk if this succeeds.
+    pub(crate) unsafe fn install(&self, block: NonNull<u8>) -> bool {
         // Release pairs with the Acquire in `memory`; Acquire: after the withdrawal that cleared it.
         let none = core::ptr::null_mut();
         let won =
@@ -246,8 +251,11 @@ impl<T, W: Word> Chunk<T, W> {
         won.is_ok()
     }
 
-    /// Takes the memory from a chunk all of whose slots the caller has claimed.
-    pub(crate) fn uninstall(&self) -> Option<NonNull<u8>> {
+    /// Takes the memory from a chunk.
+    ///
+    /// # Safety
+    /// The caller has claimed all slots, or is the only one that reaches the chunk.
+    pub(crate) unsafe fn uninstall(&self) -> Option<NonNull<u8>> {
         let block = self.memory();
         // Release pairs with the Acquire of the next `install`.
         let none = core::ptr::null_mut();
@@ -255,14 +263,19 @@ impl<T, W: Word> Chunk<T, W> {
         NonNull::new(block)
     }
 
-    /// Returns the address of a slot. Only the holder of the slot's claim may call it.
+    /// Returns the address of a slot.
+    ///
+    /// # Safety
+    /// The caller holds the claim of a slot of the chunk, and the chunk has `slot`.
     #[inline(always)]
-    pub(crate) fn object(&self, slot: usize) -> NonNull<T> {
+    pub(crate) unsafe fn object(&self, slot: usize) -> NonNull<T> {
         let memory = self.memory();
         debug_assert!(!memory.is_null() && slot < self.slots);
-        // SAFETY: while a slot is claimed the chunk is not withdrawn, so its memory is there, and the claim
-        // read what `open` released after `install`. The slot lies inside it.
-        unsafe { NonNull::new_unchecked(memory.add(slot * Self::STRIDE).cast()) }
+        // SAFETY: while the caller holds a claim the chunk is not withdrawn, so its memory is there, and the claim
+        // read what `open` released after `install`.
+        let memory = unsafe { NonNull::new_unchecked(memory) };
+        // SAFETY: the slot lies inside the memory.
+        unsafe { memory.add(slot * Self::STRIDE) }.cast()
     }
 
     /// Returns the address of a slot, if the chunk has memory.
@@ -278,41 +291,72 @@ impl<T, W: Word> Chunk<T, W> {
         (object.as_ptr() as usize - self.memory() as usize) / Self::STRIDE
     }
 
-    /// Sets the live bit of a slot that the caller has claimed and filled.
-    pub(crate) fn set_live(&self, slot: usize) {
+    /// Sets the live bit of a slot.
+    ///
+    /// # Safety
+    /// The slot is claimed for the caller, who leaves to the pool the complete object that is there.
+    pub(crate) unsafe fn set_live(&self, slot: usize) {
+        // SAFETY: the chunk has the slot, which is claimed, and so its word.
+        let live = unsafe { self.live(slot / SLOTS) };
         // Release pairs with the Acquire in `clear_live`: the object is complete.
-        self.live(slot / SLOTS).fetch_or(1 << (slot % SLOTS), Ordering::Release);
+        live.fetch_or(1 << (slot % SLOTS), Ordering::Release);
     }
 
-    /// Clears the live bit of a slot. Of several callers that try, one succeeds, and owns the object.
-    pub(crate) fn clear_live(&self, slot: usize) -> bool {
+    /// Clears the live bit of a slot. Of several callers that try, one succeeds: it owns the object, and the slot is
+    /// claimed for it.
+    ///
+    /// # Safety
+    /// The chunk has the slot.
+    pub(crate) unsafe fn clear_live(&self, slot: usize) -> bool {
         let bit = 1 << (slot % SLOTS);
+        // SAFETY: the chunk has the slot, by the contract, and so its word.
+        let live = unsafe { self.live(slot / SLOTS) };
         // Acquire pairs with the Release in `set_live`.
-        self.live(slot / SLOTS).fetch_and(!bit, Ordering::AcqRel) & bit != 0
+        live.fetch_and(!bit, Ordering::AcqRel) & bit != 0
     }
 
     /// Returns the slots of a word with a live object.
-    pub(crate) fn live_slots(&self, word: usize) -> u64 {
+    ///
+    /// # Safety
+    /// `word` is less than [`words`](Self::words).
+    pub(crate) unsafe fn live_slots(&self, word: usize) -> u64 {
+        // SAFETY: by the contract.
+        let live = unsafe { self.live(word) };
         // Acquire pairs with the Release in `set_live`.
-        self.live(word).load(Ordering::Acquire)
+        live.load(Ordering::Acquire)
     }
 
     /// Returns whether there is a live object at a slot.
-    pub(crate) fn is_live(&self, slot: usize) -> bool {
-        self.live_slots(slot / SLOTS) & 1 << (slot % SLOTS) != 0
+    ///
+    /// # Safety
+    /// The chunk has the slot.
+    pub(crate) unsafe fn is_live(&self, slot: usize) -> bool {
+        // SAFETY: the chunk has the slot, by the contract, and so its word.
+        let live = unsafe { self.live_slots(slot / SLOTS) };
+        live & 1 << (slot % SLOTS) != 0
     }
 
     /// Returns the slots of a word that are claimed.
-    pub(crate) fn claimed_slots(&self, word: usize) -> u64 {
+    ///
+    /// # Safety
+    /// `word` is less than [`words`](Self::words).
+    pub(crate) unsafe fn claimed_slots(&self, word: usize) -> u64 {
+        // SAFETY: by the contract.
+        let claimed = unsafe { self.claimed(word) };
         // Relaxed: a count, out of date as soon as it is taken.
-        self.claimed(word).load(Ordering::Relaxed) & self.real(word)
+        claimed.load(Ordering::Relaxed) & self.real(word)
     }
 
     /// Returns whether no slot of a word can be claimed.
+    ///
+    /// # Safety
+    /// `word` is less than [`words`](Self::words).
     #[inline(always)]
-    pub(crate) fn is_full(&self, word: usize) -> bool {
+    pub(crate) unsafe fn is_full(&self, word: usize) -> bool {
+        // SAFETY: by the contract.
+        let claimed = unsafe { self.claimed(word) };
         // Relaxed: a hint, out of date as soon as it is given.
-        self.claimed(word).load(Ordering::Relaxed) == u64::MAX
+        claimed.load(Ordering::Relaxed) == u64::MAX
     }
 
     pub(crate) fn hint(&self) -> Hint<'_, T, W> {
@@ -322,13 +366,23 @@ impl<T, W: Word> Chunk<T, W> {
 
 /// A claimed slot that is given back when dropped, even if a constructor or a destructor panics.
 pub(crate) struct Hold<'a, T, W: Word> {
-    pub chunk: &'a Chunk<T, W>,
-    pub slot: usize,
+    chunk: &'a Chunk<T, W>,
+    slot: usize,
+}
+
+impl<'a, T, W: Word> Hold<'a, T, W> {
+    /// # Safety
+    /// The slot is claimed for the caller, who leaves it to the hold. When that is dropped, no object is in the slot.
+    #[inline(always)]
+    pub(crate) unsafe fn of(chunk: &'a Chunk<T, W>, slot: usize) -> Self {
+        Self { chunk, slot }
+    }
 }
 
 impl<T, W: Word> Drop for Hold<'_, T, W> {
     fn drop(&mut self) {
-        self.chunk.release_slot(self.slot);
+        // SAFETY: by the contract of `of`.
+        unsafe { self.chunk.release_slot(self.slot) };
     }
 }
 
@@ -339,10 +393,15 @@ pub(crate) struct Hint<'c, T, W: Word>(&'c Chunk<T, W>);
 /// the last ones clears a hint, then reads `claimed`. One of the two sees the other.
 impl<T, W: Word> Hint<'_, T, W> {
     /// Records that `word` has room.
+    ///
+    /// # Safety
+    /// The chunk has the word.
     #[inline(always)]
-    pub(crate) fn raise(self, word: usize) {
+    pub(crate) unsafe fn raise(self, word: usize) {
         let Self(chunk) = self;
-        let (room, bit) = (chunk.room(word / SLOTS), 1 << (word % SLOTS));
+        let bit = 1 << (word % SLOTS);
+        // SAFETY: the chunk has the word, by the contract, and so a bit for it.
+        let room = unsafe { chunk.room(word / SLOTS) };
         if room.load(Ordering::SeqCst) & bit == 0 {
             room.fetch_or(bit, Ordering::SeqCst);
         }
@@ -352,13 +411,21 @@ impl<T, W: Word> Hint<'_, T, W> {
     }
 
     /// Records that `word` has no room, unless it has some by now.
+    ///
+    /// # Safety
+    /// The chunk has the word.
     #[cold]
-    pub(crate) fn lower(self, word: usize) {
+    pub(crate) unsafe fn lower(self, word: usize) {
         let Self(chunk) = self;
         let bit = 1 << (word % SLOTS);
-        let others = chunk.room(word / SLOTS).fetch_and(!bit, Ordering::SeqCst) & !bit;
-        if chunk.claimed(word).load(Ordering::SeqCst) != u64::MAX {
-            return self.raise(word);
+        // SAFETY: the chunk has the word, by the contract, and so a bit for it.
+        let room = unsafe { chunk.room(word / SLOTS) };
+        // SAFETY: by the contract.
+        let claimed = unsafe { chunk.claimed(word) };
+        let others = room.fetch_and(!bit, Ordering::SeqCst) & !bit;
+        if claimed.load(Ordering::SeqCst) != u64::MAX {
+            // SAFETY: by the contract.
+            return unsafe { self.raise(word) };
         }
         if others == 0 && !chunk.hint().any() {
             chunk.table().fetch_and(!chunk.table_bit, Ordering::SeqCst);
@@ -370,13 +437,16 @@ impl<T, W: Word> Hint<'_, T, W> {
 
     /// Returns whether a word has room.
     fn any(self) -> bool {
-        (0..self.0.rooms()).any(|idx| self.0.room(idx).load(Ordering::SeqCst) != 0)
+        self.next(0).is_some()
     }
 
-    /// Returns the first word with room, from `from` on.
+    /// Returns the first word with room, from `from` on. The chunk has it.
     pub(crate) fn next(self, from: usize) -> Option<usize> {
         let Self(chunk) = self;
-        first_bit(from, chunk.rooms(), |idx| chunk.room(idx).load(Ordering::SeqCst))
+        first_bit(from, chunk.rooms(), |idx| {
+            // SAFETY: `first_bit` asks for words below `rooms()` only.
+            unsafe { chunk.room(idx) }.load(Ordering::SeqCst)
+        })
     }
 }
 
@@ -386,7 +456,7 @@ pub(crate) fn first_slot(word: usize, slots: u64) -> usize {
     word * SLOTS + slots.trailing_zeros() as usize
 }
 
-/// Returns the first bit that is set, from bit `from` on, of `words` words that `load` reads.
+/// Returns the first bit that is set, from bit `from` on, of `words` words that `load` reads. It reads none beyond.
 pub(crate) fn first_bit(from: usize, words: usize, load: impl Fn(usize) -> u64) -> Option<usize> {
     let mut mask = u64::MAX << (from % SLOTS);
     for idx in from / SLOTS..words {

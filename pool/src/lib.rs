@@ -50,7 +50,8 @@
 //! table     chunks by number            index    chunks by address
 //! claim     claiming and releasing      chunk    bitmaps and memory of a chunk
 //! source    where memory comes from     lane     hints and counts of a thread
-//! config    error                       sync     what an atomic is
+//! config    error                       arrays   arrays in a block
+//! sync      what an atomic is
 //! ```
 #![no_std]
 #![warn(missing_debug_implementations)]
@@ -61,6 +62,7 @@ extern crate std;
 #[cfg(test)]
 extern crate self as nbbs_pool;
 
+mod arrays;
 mod boxed;
 mod chunk;
 mod claim;

@@ -31,6 +31,8 @@ use crate::sync::{AtomicU64, Ordering, Word};
 /// assert_eq!((pool.len(), local.kept()), (0, 64));
 /// # Ok::<(), nbbs_pool::Full<u32>>(())
 /// ```
+// Each slot that the lane counts as kept is claimed for this local, and no object is in it: those of a way are slots of
+// the way's chunk and word, and the last one is where `last` says.
 pub struct Local<'a, T, S: ChunkSource = Global, W: Word = AtomicU64> {
     pool: &'a Pool<T, S, W>,
     ways: [Way<'a, T, W>; WAYS],
@@ -165,12 +167,15 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let object = ManuallyDrop::new(object);
         let (at, chunk) = (object.object(), object.chunk());
         if core::mem::needs_drop::<T>() {
-            let hold = Hold { chunk, slot: chunk.slot_of(at) };
+            // SAFETY: the slot was claimed for the box, which is not dropped. The hold is dropped only if the destructor
+            // panics, and then this is the object's end.
+            let hold = unsafe { Hold::of(chunk, chunk.slot_of(at)) };
             // SAFETY: the box owned a complete object, and this is its end; if it panics, `hold` frees the slot.
             unsafe { at.drop_in_place() };
             forget(hold);
         }
-        self.keep(at, chunk);
+        // SAFETY: the slot was claimed for the box, which is not dropped, and its object has gone.
+        unsafe { self.keep(at, chunk) };
     }
 
     /// Frees the slot and returns the object.
@@ -186,7 +191,8 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let object = ManuallyDrop::new(object);
         // SAFETY: the box owned a complete object, and is not dropped.
         let value = unsafe { object.object().read() };
-        self.keep(object.object(), object.chunk());
+        // SAFETY: as above: the slot was claimed for the box, and its object has been taken from it.
+        unsafe { self.keep(object.object(), object.chunk()) };
         value
     }
 
@@ -213,7 +219,8 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     pub fn flush(&mut self) {
         (0..WAYS).for_each(|way| self.give_back(way));
         if let Some((object, chunk)) = self.take_last() {
-            drop(Hold { chunk, slot: chunk.slot_of(object) });
+            // SAFETY: it was kept, so it is claimed for us and empty, and it is not kept any more.
+            unsafe { chunk.release_slot(chunk.slot_of(object)) };
         }
     }
 
@@ -275,19 +282,24 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let most = if self.keeps_nothing { 1 } else { self.most.min(SLOTS) as u32 };
         let Claimed { chunk, word, slots } = self.pool.claim(self.from, most)?;
         self.from = (chunk.number(), word);
-        let object = chunk.object(first_slot(word, slots));
+        // SAFETY: the slot is claimed.
+        let object = unsafe { chunk.object(first_slot(word, slots)) };
         if !self.keeps_nothing {
             self.current = way_of(chunk, word);
-            let first = chunk.object(word * SLOTS);
+            // SAFETY: a slot of the word is claimed, and so the chunk has the word's first, too.
+            let first = unsafe { chunk.object(word * SLOTS) };
             self.ways[self.current] = Way { chunk: Some(chunk), word, first };
             self.set_kept(self.current, slots & (slots - 1));
         }
         Ok((object, chunk))
     }
 
-    /// Keeps a slot that is claimed and empty.
+    /// Keeps a slot.
+    ///
+    /// # Safety
+    /// `object` is the address of a slot of the chunk that is claimed for the caller and empty.
     #[inline(always)]
-    fn keep(&mut self, object: NonNull<T>, chunk: &'a Chunk<T, W>) {
+    unsafe fn keep(&mut self, object: NonNull<T>, chunk: &'a Chunk<T, W>) {
         let mut at = self.current % WAYS;
         if self.last.is_none() && self.ways[at].is_of(chunk) {
             self.last = Some((object, chunk));
@@ -300,14 +312,16 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
                 let slot = chunk.slot_of(object);
                 at = way_of(chunk, slot / SLOTS);
                 if !(self.ways[at].word == slot / SLOTS && self.ways[at].is_of(chunk)) {
-                    return self.keep_first(chunk, slot);
+                    // SAFETY: by the contract.
+                    return unsafe { self.keep_first(chunk, slot) };
                 }
                 1 << (slot % SLOTS)
             }
         };
         let slots = self.kept_of(at);
         if slots == 0 {
-            return self.keep_first(chunk, chunk.slot_of(object));
+            // SAFETY: by the contract.
+            return unsafe { self.keep_first(chunk, chunk.slot_of(object)) };
         }
         self.set_kept(at, slots | bit);
         if self.most < MOST - 1 {
@@ -319,16 +333,21 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     ///
     /// This is also used for a word of which nothing is kept any more: its chunk may have been withdrawn in the
     /// meantime, and have other memory by now.
+    ///
+    /// # Safety
+    /// The slot of the chunk is claimed for the caller, and empty.
     #[inline(never)]
-    fn keep_first(&mut self, chunk: &'a Chunk<T, W>, slot: usize) {
+    unsafe fn keep_first(&mut self, chunk: &'a Chunk<T, W>, slot: usize) {
         let (word, bit) = (slot / SLOTS, 1 << (slot % SLOTS));
         let own = self.pool.table().get(chunk.number());
         if self.keeps_nothing || !own.is_some_and(|own| core::ptr::eq(own, chunk)) {
-            return chunk.release(word, bit);
+            // SAFETY: by the contract.
+            return unsafe { chunk.release(word, bit) };
         }
         let way = way_of(chunk, word);
         self.give_back(way);
-        let first = chunk.object(word * SLOTS);
+        // SAFETY: a slot of the word is claimed, and so the chunk has the word's first, too.
+        let first = unsafe { chunk.object(word * SLOTS) };
         self.ways[way] = Way { chunk: Some(chunk), word, first };
         self.set_kept(way, bit);
         if self.most < MOST - 1 {
@@ -351,7 +370,8 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         let slots = self.kept_of(way);
         if let Some(chunk) = self.ways[way].chunk.filter(|_| slots != 0) {
             self.set_kept(way, 0);
-            chunk.release(self.ways[way].word, slots);
+            // SAFETY: they were kept, so they are claimed for us and empty, and are not kept any more.
+            unsafe { chunk.release(self.ways[way].word, slots) };
         }
     }
 }

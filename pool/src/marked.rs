@@ -191,7 +191,8 @@ impl<'a, T> Slots<'a, T> {
     #[must_use]
     pub fn claimed(self, word: usize) -> u64 {
         assert!(word < self.0.words(), "word {word} of {}", self.0.words());
-        self.0.claimed_slots(word)
+        // SAFETY: checked above.
+        unsafe { self.0.claimed_slots(word) }
     }
 
     /// The chunk as a pointer, for those who keep it where a type cannot stand, such as in a structure of C.
@@ -252,7 +253,8 @@ impl<'a, T> Slots<'a, T> {
     /// them.
     #[inline]
     pub unsafe fn release(self, word: usize, bits: u64) {
-        self.0.release(word, bits);
+        // SAFETY: by the contract.
+        unsafe { self.0.release(word, bits) };
     }
 
     /// Gives a single claimed slot back, as [`release`](Self::release) does.
@@ -270,7 +272,8 @@ impl<'a, T> Slots<'a, T> {
     /// That of [`release`](Self::release).
     #[inline]
     pub unsafe fn release_slot(self, slot: usize) {
-        self.0.release_slot(slot);
+        // SAFETY: by the contract.
+        unsafe { self.0.release_slot(slot) };
     }
 }
 

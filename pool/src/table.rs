@@ -4,7 +4,8 @@ use core::alloc::Layout;
 use core::ptr::NonNull;
 use core::sync::atomic::AtomicPtr;
 
-use crate::chunk::{Chunk, Extra, Place, SLOTS, extend, first_bit};
+use crate::arrays::{element, extend, make_array};
+use crate::chunk::{Chunk, Extra, Place, SLOTS, first_bit};
 use crate::error::Exhausted;
 use crate::index::{self, Bucket, Index, Stretch};
 use crate::source::ChunkSource;
@@ -26,6 +27,9 @@ pub(crate) struct Table<T, W: Word> {
     pub without_memory: W,
 }
 
+/// A segment. The arrays follow it in the same block: `chunks` has `len` pointers, `room` a word for each 64 of these,
+/// and there are as many buckets as the index of so many chunks has. [`Plan::make`] has initialised all of them; they
+/// stay as long as the segment, and are reached by shared references only.
 pub(crate) struct Segment<T, W: Word> {
     chunks: NonNull<W::Pointer<Chunk<T, W>>>,
     /// A bit for each chunk: it may have room.
@@ -197,8 +201,11 @@ impl<T, W: Word> Table<T, W> {
             let Some(chunk) = self.segment(segment).and_then(|segment| segment.block(at)) else {
                 continue;
             };
-            // SAFETY: the chunk stays until its block is freed below; `&mut self` means that nobody else uses it.
-            let (slots, memory) = unsafe { (chunk.as_ref().slots(), chunk.as_ref().uninstall()) };
+            // SAFETY: the chunk is complete, and stays until its block is freed below.
+            let whole = unsafe { chunk.as_ref() };
+            let slots = whole.slots();
+            // SAFETY: `&mut self` means that nobody else reaches it.
+            let memory = unsafe { whole.uninstall() };
             let free = |block, layout: Option<Layout>| {
                 if let (Some(block), Some(layout)) = (block, layout) {
                     // SAFETY: the block came from this source with this layout, and this is the end of it.
@@ -221,8 +228,8 @@ impl<T, W: Word> Table<T, W> {
 
 impl<T, W: Word> Segment<T, W> {
     fn slot(&self, at: usize) -> Option<&W::Pointer<Chunk<T, W>>> {
-        // SAFETY: the array has `len` pointers, initialised by `Plan::make`.
-        (at < self.len).then(|| unsafe { self.chunks.add(at).as_ref() })
+        // SAFETY: the array has `len` pointers: see `Segment`.
+        (at < self.len).then(|| unsafe { element(self.chunks, at) })
     }
 
     /// Returns a chunk's block.
@@ -266,7 +273,8 @@ impl<T, W: Word> Segment<T, W> {
 
     /// Returns the first chunk from `from` on that may have room.
     fn next_with_room(&self, from: usize) -> Option<usize> {
-        first_bit(from, self.len.div_ceil(SLOTS), |idx| self.room(idx))
+        // SAFETY: `first_bit` asks for no word behind the last.
+        first_bit(from, self.len.div_ceil(SLOTS), |idx| unsafe { self.room(idx) })
     }
 
     /// Returns the last chunk before `to` that may have room.
@@ -274,8 +282,8 @@ impl<T, W: Word> Segment<T, W> {
         let to = to.min(self.len);
         let mut mask = !(u64::MAX << (to % SLOTS));
         for idx in (0..=to / SLOTS).rev() {
-            // The word beyond the last has no bit below `to`.
-            let found = if mask == 0 { 0 } else { self.room(idx) & mask };
+            // SAFETY: `to` is at most `len`. The word that begins at `to`, which there may not be, has no bit below it.
+            let found = if mask == 0 { 0 } else { mask & unsafe { self.room(idx) } };
             if found != 0 {
                 return Some(idx * SLOTS + found.ilog2() as usize);
             }
@@ -285,17 +293,19 @@ impl<T, W: Word> Segment<T, W> {
     }
 
     /// Returns which of 64 chunks may have room, a bit for each.
-    fn room(&self, idx: usize) -> u64 {
+    ///
+    /// # Safety
+    /// `idx` is that of a word: less than a 64th of `len`, rounded up.
+    unsafe fn room(&self, idx: usize) -> u64 {
         debug_assert!(idx < self.len.div_ceil(SLOTS));
-        // SAFETY: the array has a word for each 64 chunks, initialised by `Plan::make`. `next_with_room` stops before
-        // its end. `last_with_room`, whose `to` is at most `len`, asks for no word of which no chunk is before `to`.
-        let room = unsafe { self.room.add(idx).as_ref() };
+        // SAFETY: the array has a word for each 64 chunks: see `Segment`.
+        let room = unsafe { element(self.room, idx) };
         // SeqCst: as all accesses to hints, see `Hint`.
         room.load(Ordering::SeqCst)
     }
 
     fn index(&self) -> Index<'_, W> {
-        // SAFETY: the array has that many buckets, initialised by `Plan::make`.
+        // SAFETY: the array has that many buckets: see `Segment`.
         let buckets =
             unsafe { core::slice::from_raw_parts(self.buckets.as_ptr(), index::buckets(self.len)) };
         Index { buckets }
@@ -326,32 +336,14 @@ impl<T, W: Word> Plan<T, W> {
     /// # Safety
     /// The block has the plan's layout and belongs to the caller.
     unsafe fn make(&self, block: NonNull<u8>) -> NonNull<Segment<T, W>> {
-        let words = |begin, len| {
-            // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
-            unsafe {
-                let first = block.add(begin).cast::<W>();
-                (0..len).for_each(|idx| first.add(idx).write(W::new(0)));
-                first
-            }
-        };
+        let (len, words, buckets) = (self.len, self.len.div_ceil(SLOTS), index::buckets(self.len));
+        // SAFETY: the array lies inside the block, by the plan, and is aligned; the block is ours.
+        let chunks = unsafe { make_array(block, self.chunks, len, W::Pointer::null) };
         // SAFETY: as above.
-        let chunks = unsafe {
-            let first = block.add(self.chunks).cast::<W::Pointer<Chunk<T, W>>>();
-            (0..self.len).for_each(|at| first.add(at).write(W::Pointer::null()));
-            first
-        };
+        let room = unsafe { make_array(block, self.room, words, || W::new(0)) };
         // SAFETY: as above.
-        let buckets = unsafe {
-            let first = block.add(self.buckets).cast::<Bucket<W>>();
-            (0..index::buckets(self.len)).for_each(|at| first.add(at).write(Bucket::new()));
-            first
-        };
-        let segment = Segment {
-            chunks,
-            room: words(self.room, self.len.div_ceil(SLOTS)),
-            buckets,
-            len: self.len,
-        };
+        let buckets = unsafe { make_array(block, self.buckets, buckets, Bucket::new) };
+        let segment = Segment { chunks, room, buckets, len };
         // SAFETY: the segment is first in the block, and the block is ours.
         unsafe { block.cast::<Segment<T, W>>().write(segment) };
         block.cast()

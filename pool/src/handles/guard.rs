@@ -40,9 +40,10 @@ impl<T, W: Word> Deref for Guard<'_, T, W> {
     type Target = T;
 
     fn deref(&self) -> &T {
-        // SAFETY: the object was complete when it was pinned, is not destroyed before the guard goes, and nobody gets
-        // it by `&mut`.
-        unsafe { self.chunk.object(self.slot).as_ref() }
+        // SAFETY: the slot is claimed for the object, which is not destroyed before the guard goes.
+        let object = unsafe { self.chunk.object(self.slot) };
+        // SAFETY: as above; the object was complete when it was pinned, and nobody gets it by `&mut`.
+        unsafe { object.as_ref() }
     }
 }
 

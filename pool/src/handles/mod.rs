@@ -122,8 +122,10 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
             Ok(claimed) => claimed,
             Err(reason) => return Err(Full { value, reason }),
         };
-        // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
-        unsafe { chunk.object(slot).write(value) };
+        // SAFETY: the slot is claimed.
+        let object = unsafe { chunk.object(slot) };
+        // SAFETY: so it is memory for a T that nobody else has.
+        unsafe { object.write(value) };
         let Some(word) = chunk.state(slot) else { unreachable!("chunks here have states") };
         // Relaxed: the claim acquired what the slot's last holder wrote.
         let next = State(word.load(Ordering::Relaxed)).occupied();
@@ -252,7 +254,7 @@ fn check<K: Key>(handle: K, state: State) -> Result<(), HandleError> {
 /// Drops the object and frees its slot, even if its destructor panics.
 ///
 /// # Safety
-/// The object is complete and has ended, nobody has pinned it, and nobody else destroys it.
+/// The object at the slot of the chunk is complete and has ended, nobody has pinned it, and nobody else destroys it.
 unsafe fn destroy<T, W: Word>(chunk: &Chunk<T, W>, slot: usize, word: &W) {
     /// Makes the slot ready for the next object.
     struct Next<'w, W: Word>(&'w W);
@@ -263,10 +265,13 @@ unsafe fn destroy<T, W: Word>(chunk: &Chunk<T, W>, slot: usize, word: &W) {
             self.0.store(state.free().0, Ordering::Relaxed);
         }
     }
-    let _hold = Hold { chunk, slot };
+    // SAFETY: the slot is claimed for the object, whose end this is.
+    let _hold = unsafe { Hold::of(chunk, slot) };
     let _next = Next(word);
+    // SAFETY: the slot is claimed.
+    let object = unsafe { chunk.object(slot) };
     // SAFETY: the contract.
-    unsafe { chunk.object(slot).drop_in_place() };
+    unsafe { object.drop_in_place() };
 }
 
 impl<T, K: Key, S: ChunkSource, W: Word> Drop for Handles<T, K, S, W> {

@@ -82,7 +82,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.locate_live(object).is_ok()
     }
 
-    /// Finds the chunk and slot of an object that was allocated by pointer.
+    /// Finds the chunk, and its slot, of an object that was allocated by pointer.
     pub(crate) fn locate_live(
         &self,
         object: NonNull<T>,
@@ -90,14 +90,16 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         let (chunk, slot) = self.locate(object)?;
         // The chunk may have got other memory since the address was looked up. It stays while an object is live there,
         // so it is checked after that is known.
-        if chunk.is_live(slot) && chunk.address(slot) == Some(object) {
+        // SAFETY: `locate` returns a slot that the chunk has.
+        let is_live = unsafe { chunk.is_live(slot) };
+        if is_live && chunk.address(slot) == Some(object) {
             Ok((chunk, slot))
         } else {
             Err(FreeError::NotAllocated { address: object.as_ptr() as usize })
         }
     }
 
-    /// Finds the chunk and slot at an address.
+    /// Finds the chunk, and its slot, at an address.
     fn locate(&self, object: NonNull<T>) -> Result<(&Chunk<T, W>, usize), FreeError> {
         let address = object.as_ptr() as usize;
         let foreign = || FreeError::Foreign { address, chunks: self.table.count() };
@@ -118,5 +120,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
 /// Returns how many slots of a chunk are claimed.
 fn claimed_slots<T, W: Word>(chunk: &Chunk<T, W>) -> usize {
-    (0..chunk.words()).map(|word| chunk.claimed_slots(word).count_ones() as usize).sum()
+    // SAFETY: each word is less than `words()`.
+    let claimed = |word| unsafe { chunk.claimed_slots(word) };
+    (0..chunk.words()).map(|word| claimed(word).count_ones() as usize).sum()
 }

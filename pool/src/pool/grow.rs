@@ -127,8 +127,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
                 if free >= self.config.ahead {
                     return false;
                 }
-                let real = chunk.real(word);
-                free += (real & !chunk.claimed_slots(word)).count_ones() as usize;
+                // SAFETY: less than `words()`.
+                let claimed = unsafe { chunk.claimed_slots(word) };
+                free += (chunk.real(word) & !claimed).count_ones() as usize;
             }
         }
         free < self.config.ahead
@@ -173,7 +174,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         });
         if counted.is_none() {
             // Somebody else has shrunk the pool in the meantime, and this chunk must stay.
-            chunk.open();
+            // SAFETY: the slots are ours and empty, and the chunk still has its memory.
+            unsafe { chunk.open() };
             return false;
         }
         self.table.strike(chunk, self.chunk_bytes());
@@ -181,7 +183,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         if let Some(layout) = layout {
             self.source.retire(layout);
         }
-        let block = chunk.uninstall();
+        // SAFETY: all slots are ours.
+        let block = unsafe { chunk.uninstall() };
         // Before the source is called, which may take its time: meanwhile the chunk can get other memory.
         add(&self.table.without_memory, 1);
         if let (Some(block), Some(layout)) = (block, layout) {
@@ -236,11 +239,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     fn furnish(&self, chunk: &Chunk<T, W>) -> Result<usize, Exhausted> {
         let layout = Chunk::<T, W>::memory_layout(chunk.slots()).ok_or(Exhausted::ENDLESS)?;
         let block = self.source.alloc(layout).ok_or(Exhausted::of(layout))?;
-        if chunk.install(block) {
+        // SAFETY: the block has that layout, and is ours.
+        if unsafe { chunk.install(block) } {
             self.table.enlist(chunk, self.chunk_bytes());
             add(&self.table.capacity, chunk.slots() as i64);
             add(&self.table.without_memory, -1);
-            chunk.open();
+            // SAFETY: nobody has a slot of a chunk without memory; it has ours now, so its slots are ours.
+            unsafe { chunk.open() };
         } else {
             // SAFETY: the block came from this source with this layout, and nobody else has seen it.
             unsafe { self.source.free(block, layout) };

@@ -42,7 +42,8 @@ impl<T, W: Word> Iterator for Pointers<'_, T, W> {
             if self.word == chunk.words() {
                 (self.chunk, self.word) = (self.chunk + 1, 0);
             } else {
-                self.slots = chunk.live_slots(self.word);
+                // SAFETY: less than `words()`, which it reaches from 0 in steps of 1.
+                self.slots = unsafe { chunk.live_slots(self.word) };
                 self.word += 1;
             }
         }
@@ -126,14 +127,20 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     fn drop_live(&self) {
         for chunk in self.table.newest_first() {
             for word in 0..chunk.words() {
-                let mut slots = chunk.live_slots(word);
+                // SAFETY: less than `words()`.
+                let mut slots = unsafe { chunk.live_slots(word) };
                 while slots != 0 {
                     let slot = first_slot(word, slots);
                     slots &= slots - 1;
-                    if chunk.clear_live(slot) {
-                        let _hold = Hold { chunk, slot };
-                        // SAFETY: clearing the live bit made the object ours; the slot is freed after it.
-                        unsafe { chunk.object(slot).drop_in_place() };
+                    // SAFETY: an object is live there, so the chunk has the slot.
+                    if unsafe { chunk.clear_live(slot) } {
+                        // SAFETY: clearing the live bit made the object ours, for which the slot is claimed; this is
+                        // its end.
+                        let _hold = unsafe { Hold::of(chunk, slot) };
+                        // SAFETY: as above.
+                        let object = unsafe { chunk.object(slot) };
+                        // SAFETY: as above; the slot is freed after it.
+                        unsafe { object.drop_in_place() };
                     }
                 }
             }

@@ -83,7 +83,7 @@ unsafe impl<T: Send, S: ChunkSource + Sync, W: Word + Sync> Sync for Pool<T, S, 
 // SAFETY: the pool owns its objects and its chunks, which no other value reaches while it moves.
 unsafe impl<T: Send, S: ChunkSource + Send, W: Word + Send> Send for Pool<T, S, W> {}
 
-/// Slots of one word that the caller has claimed.
+/// Slots of one word of the chunk that have been claimed for whoever has this.
 pub(crate) struct Claimed<'a, T, W: Word> {
     pub chunk: &'a Chunk<T, W>,
     pub word: usize,
@@ -211,7 +211,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         &self.lanes
     }
 
-    /// Claims one slot, near the lane's last one.
+    /// Claims one slot of a chunk for the caller, near the lane's last one.
     #[inline]
     pub(crate) fn claim_slot(&self, lane: usize) -> Result<(&Chunk<T, W>, usize), Exhausted> {
         let number = lane % LANES;
@@ -219,9 +219,11 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         let (at, word) = lane.cursor().unwrap_or_else(|| self.home(number));
         let chunk = self.table.get(at);
         if let Some(chunk) = chunk.filter(|chunk| word < chunk.words()) {
-            let slots = chunk.claim(word, 1);
+            // SAFETY: less than `words()`.
+            let slots = unsafe { chunk.claim(word, 1) };
             if slots != 0 {
-                if self.looks_ahead() && chunk.is_full(word) {
+                // SAFETY: as above.
+                if self.looks_ahead() && unsafe { chunk.is_full(word) } {
                     self.look_ahead();
                 }
                 return Ok((chunk, first_slot(word, slots)));

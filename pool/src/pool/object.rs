@@ -62,12 +62,15 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// There is no free slot, and the pool cannot grow.
     pub fn alloc_with(&self, make: impl FnOnce() -> T) -> Result<NonNull<T>, Exhausted> {
         let (chunk, slot) = self.claim_slot(thread_number())?;
-        let hold = Hold { chunk, slot };
-        let object = chunk.object(slot);
+        // SAFETY: the slot is claimed for us; the hold is only dropped if there is no object.
+        let hold = unsafe { Hold::of(chunk, slot) };
+        // SAFETY: the slot is claimed.
+        let object = unsafe { chunk.object(slot) };
         // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
         unsafe { object.write(make()) };
         forget(hold);
-        chunk.set_live(slot);
+        // SAFETY: the object was just made in a slot that we have claimed.
+        unsafe { chunk.set_live(slot) };
         Ok(object)
     }
 
@@ -94,7 +97,8 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     fn box_on(&self, lane: usize, value: T) -> Result<PoolBox<'_, T, W>, Full<T>> {
         match self.claim_slot(lane) {
             Ok((chunk, slot)) => {
-                let object = chunk.object(slot);
+                // SAFETY: the slot is claimed.
+                let object = unsafe { chunk.object(slot) };
                 // SAFETY: the slot is claimed, so it is memory for a T that nobody else has.
                 unsafe { object.write(value) };
                 // SAFETY: the object was just made in a slot that we have claimed.
@@ -160,16 +164,20 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     pub fn adopt(&self, object: NonNull<T>) -> Result<PoolBox<'_, T, W>, FreeError> {
         let (chunk, slot) = self.locate_live(object)?;
         let not_allocated = FreeError::NotAllocated { address: object.as_ptr() as usize };
-        if !chunk.clear_live(slot) {
+        // SAFETY: the chunk has the slot, where an object was found.
+        if !unsafe { chunk.clear_live(slot) } {
             return Err(not_allocated);
         }
-        // The object at the slot is ours now. If it is elsewhere, somebody else has freed the pointer's object since.
-        if chunk.object(slot) != object {
-            chunk.set_live(slot);
+        // SAFETY: clearing the live bit made the object at the slot ours, and the slot is claimed for it.
+        let found = unsafe { chunk.object(slot) };
+        // If it is elsewhere, somebody else has freed the pointer's object since.
+        if found != object {
+            // SAFETY: the object is complete, and ours to leave to the pool again.
+            unsafe { chunk.set_live(slot) };
             return Err(not_allocated);
         }
-        // SAFETY: clearing the live bit made the object ours, and the slot is claimed for it.
-        Ok(unsafe { PoolBox::new(chunk.object(slot), chunk) })
+        // SAFETY: it is ours, and complete, and the slot is claimed for it.
+        Ok(unsafe { PoolBox::new(found, chunk) })
     }
 
     /// Makes the box of an object that [`PoolBox::into_raw`] released, unchecked.
