@@ -39,6 +39,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 #![no_std]
+#![deny(clippy::multiple_unsafe_ops_per_block)]
 
 #[cfg(feature = "aarch64-paging")]
 mod aarch64_paging;

@@ -75,6 +75,7 @@
 //! ```
 #![cfg_attr(not(feature = "std"), no_std)]
 #![cfg_attr(docsrs, feature(doc_cfg))]
+#![deny(clippy::multiple_unsafe_ops_per_block)]
 // From Rust 1.100 on a part of it is stable.
 #![cfg_attr(feature = "nightly", allow(stable_features), feature(allocator_api))]
 

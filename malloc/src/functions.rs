@@ -38,8 +38,10 @@ fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {
 #[inline]
 fn free_at(function: &str, block: *mut c_void) {
     if let Some(at) = NonNull::new(block.cast()) {
-        // SAFETY: as the caller promises.
-        let freed = unsafe { HEAP.free_at_after(at, move |bytes| forget(at, bytes)) };
+        // SAFETY: the caller holds it, and gives it up; the heap says how many bytes it has.
+        let forget = move |bytes| unsafe { forget(at, bytes) };
+        // SAFETY: as the caller promises; `forget` returns bytes that are zero.
+        let freed = unsafe { HEAP.free_at_after(at, forget) };
         if let Err(error) = freed {
             fail(function, error);
         }

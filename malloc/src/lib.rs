@@ -36,6 +36,7 @@
 //! environment  what the environment says           system  `errno`, cancellation, pages
 //! ```
 #![cfg(target_os = "linux")]
+#![deny(clippy::multiple_unsafe_ops_per_block)]
 
 mod environment;
 mod functions;

@@ -116,8 +116,10 @@ pub unsafe fn forget(at: NonNull<u8>, bytes: usize) -> Range<usize> {
     let page = page();
     let (skip, last) = (at.addr().get().wrapping_neg() % page, (at.addr().get() + bytes) % page);
     let pages = skip..bytes - last;
+    // SAFETY: the block is longer than a page.
+    let first = unsafe { at.add(skip) };
     // SAFETY: the pages lie in the block, which is the caller's.
-    let is_zero = keeping_errno(|| unsafe { discard(at.add(skip), pages.len()) });
+    let is_zero = keeping_errno(|| unsafe { discard(first, pages.len()) });
     if is_zero { pages } else { 0..0 }
 }
 
@@ -126,7 +128,9 @@ pub unsafe fn forget(at: NonNull<u8>, bytes: usize) -> Range<usize> {
 pub fn trim() -> usize {
     HEAP.trim();
     // SAFETY: the heap's pages are mapped, and those that it passes are free, and nobody else's meanwhile.
-    unsafe { HEAP.discard(page(), |at, bytes| discard(at, bytes)) }.unwrap_or(0)
+    let discard = |at, bytes| unsafe { discard(at, bytes) };
+    // SAFETY: so many bytes are a page; what `discard` says has gone is zero.
+    unsafe { HEAP.discard(page(), discard) }.unwrap_or(0)
 }
 
 /// Returns how much address space the heap gets first: what `NBBS_MALLOC_MIB` says, or as many bytes as the machine has
@@ -183,15 +187,15 @@ fn limit() -> Option<usize> {
 /// Returns whether the system counts address space that nobody uses: `vm.overcommit_memory` is 2.
 fn is_strict() -> bool {
     let mut mode = [0_u8; 1];
-    // SAFETY: the path ends with a zero byte, and at most one byte is written to `mode`.
-    unsafe {
-        let flags = libc::O_RDONLY | libc::O_CLOEXEC;
-        let file = libc::open(c"/proc/sys/vm/overcommit_memory".as_ptr(), flags);
-        if file < 0 {
-            return false;
-        }
-        libc::read(file, mode.as_mut_ptr().cast(), 1);
-        libc::close(file);
+    let flags = libc::O_RDONLY | libc::O_CLOEXEC;
+    // SAFETY: the path ends with a zero byte.
+    let file = unsafe { libc::open(c"/proc/sys/vm/overcommit_memory".as_ptr(), flags) };
+    if file < 0 {
+        return false;
     }
+    // SAFETY: at most one byte is written to `mode`.
+    unsafe { libc::read(file, mode.as_mut_ptr().cast(), 1) };
+    // SAFETY: the file was opened above, and is not used any more.
+    unsafe { libc::close(file) };
     mode == *b"2"
 }

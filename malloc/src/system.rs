@@ -9,15 +9,19 @@ unsafe extern "C" {
 
 /// Returns `errno` of the calling thread.
 pub fn errno() -> c_int {
+    // SAFETY: it only answers.
+    let errno = unsafe { libc::__errno_location() };
     // SAFETY: it is the thread's own.
-    unsafe { *libc::__errno_location() }
+    unsafe { *errno }
 }
 
 /// Sets `errno` of the calling thread.
 #[cold]
 pub fn set_errno(error: c_int) {
-    // SAFETY: as above.
-    unsafe { *libc::__errno_location() = error };
+    // SAFETY: it only answers.
+    let errno = unsafe { libc::__errno_location() };
+    // SAFETY: it is the thread's own.
+    unsafe { *errno = error };
 }
 
 /// Calls `call`, and leaves `errno` as it is.

@@ -55,6 +55,7 @@
 //! ```
 #![no_std]
 #![warn(missing_debug_implementations)]
+#![deny(clippy::multiple_unsafe_ops_per_block)]
 
 #[cfg(test)]
 extern crate std;

@@ -66,6 +66,7 @@
 //! offset    addresses within a segment        error     what can be refused
 //! ```
 #![cfg(target_os = "linux")]
+#![deny(clippy::multiple_unsafe_ops_per_block)]
 
 mod error;
 mod header;

@@ -145,16 +145,18 @@ pub unsafe extern "C" fn nbbs_heap_create(
         let skip = memory.addr().get().wrapping_neg() % FRONT.align();
         let front = skip + FRONT.size();
         let left = bytes.checked_sub(front).ok_or(too_short)?;
+        // SAFETY: the memory is longer than this.
+        let rest = unsafe { memory.add(front) };
         // SAFETY: so much is left of the memory, which is the heap's.
-        let placed = unsafe { Placed::new(memory.add(front), left, caches) };
+        let placed = unsafe { Placed::new(rest, left, caches) };
         let placed: &'static Placed = placed.map_err(|_| too_short)?;
         let (cpu, context, reporter) = (None, core::ptr::null_mut(), Reporter::NOBODY);
-        // SAFETY: memory for a heap, aligned for one, and for a pointer to it.
-        unsafe {
-            let made: NonNull<Heap> = memory.add(skip).cast();
-            made.write(Heap { placed, cpu, nested: false, context, reporter });
-            place.write(made.as_ptr());
-        }
+        // SAFETY: less than `front`.
+        let made: NonNull<Heap> = unsafe { memory.add(skip) }.cast();
+        // SAFETY: memory for a heap, aligned for one, in front of what is placed.
+        unsafe { made.write(Heap { placed, cpu, nested: false, context, reporter }) };
+        // SAFETY: the caller's promise about pointers.
+        unsafe { place.write(made.as_ptr()) };
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.

@@ -70,15 +70,18 @@ impl Plain {
         let plain = NonNull::new(block)?.cast::<u8>();
         // SAFETY: the block is longer than a Plain, its counts and its words by the alignment.
         let plain = unsafe { plain.add(plain.align_offset(align)) }.cast::<Self>();
-        // SAFETY: as above; the counts follow the Plain, and the words the counts, each behind what has a multiple of
-        // its alignment for a size. Zero is a value of both.
-        let (counts, words) = unsafe {
-            let counts = plain.add(1).cast::<Counts>();
-            counts.write_bytes(0, 1);
-            let first = counts.add(1).cast::<AtomicU64>();
-            first.write_bytes(0, words);
-            (counts.as_ref(), slice::from_raw_parts(first.as_ptr(), words))
-        };
+        // SAFETY: as above; the counts follow the Plain, whose size is a multiple of their alignment.
+        let counts = unsafe { plain.add(1) }.cast::<Counts>();
+        // SAFETY: as above; the words follow the counts in the same way.
+        let first = unsafe { counts.add(1) }.cast::<AtomicU64>();
+        // SAFETY: memory for the counts, ours.
+        unsafe { counts.write_bytes(0, 1) };
+        // SAFETY: memory for so many words, ours.
+        unsafe { first.write_bytes(0, words) };
+        // SAFETY: zero is a value of theirs, and from here on they are reached by shared references only.
+        let counts = unsafe { counts.as_ref() };
+        // SAFETY: as for the counts.
+        let words = unsafe { slice::from_raw_parts(first.as_ptr(), words) };
         let Ok(buddy) = Buddy::new(words, units) else {
             give_back(free, block);
             return None;
@@ -124,7 +127,7 @@ pub extern "C" fn nb_init(base: u64, size: u64) -> c_int {
     let before = PLAIN.swap(made.as_ptr(), Ordering::AcqRel);
     if let Some(before) = NonNull::new(before) {
         // SAFETY: nobody is using it: see above. Both are plain values, read before their memory goes.
-        let (free, block) = unsafe { (before.as_ref().free, before.as_ref().block) };
+        let &Plain { free, block, .. } = unsafe { before.as_ref() };
         give_back(free, block);
     }
     0

@@ -40,13 +40,12 @@ impl Settings {
         let source = if source.is_null() {
             malloc::DEFAULT
         } else {
-            // SAFETY: `nb_set_malloc` stored a Malloc and a Free; both, like pointers, are null for None.
-            unsafe {
-                (
-                    transmute::<*mut (), Malloc>(source),
-                    transmute::<*mut (), Free>(SINK.load(Ordering::Relaxed)),
-                )
-            }
+            let sink = SINK.load(Ordering::Relaxed);
+            // SAFETY: `nb_set_malloc` stored a Malloc, which, like a pointer, is null for None.
+            let malloc = unsafe { transmute::<*mut (), Malloc>(source) };
+            // SAFETY: and beside it a Free, of which the same holds.
+            let free = unsafe { transmute::<*mut (), Free>(sink) };
+            (malloc, free)
         };
         // SAFETY: `nb_set_hook` stored a Hook, which is null for None.
         let hook = unsafe { transmute::<*mut (), Hook>(HOOK.load(Ordering::Relaxed)) };

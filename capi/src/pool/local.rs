@@ -149,9 +149,10 @@ impl PoolLocal {
         if number >= chunk.objects {
             return None;
         }
-        // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects, and the pool keeps
-        // them.
-        let mark = unsafe { AtomicU8::from_ptr(chunk.marks.add(number)) };
+        // SAFETY: `remember` noted the marks of the chunk, which has one for each of its objects.
+        let mark = unsafe { chunk.marks.add(number) };
+        // SAFETY: the pool keeps them, and reaches them as atomics only.
+        let mark = unsafe { AtomicU8::from_ptr(mark) };
         // A chunk that has gone may have come back elsewhere, with the same marks. Acquire pairs with the Release of
         // who marked an object there, after the chunk was counted: so the count, looked at after the mark, says to a
         // second free here, too, that the chunk has gone. Relaxed for that: see `remember`.

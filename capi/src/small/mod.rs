@@ -63,15 +63,15 @@ impl Placed {
         bytes: usize,
         unit: usize,
     ) -> Option<Result<Self, AddError>> {
-        // SAFETY: by the contract.
-        unsafe {
-            Some(match unit {
-                16 => PlacedSmall::new(memory, bytes).map(Self::Of16),
-                32 => PlacedSmall::new(memory, bytes).map(Self::Of32),
-                64 => PlacedSmall::new(memory, bytes).map(Self::Of64),
-                _ => return None,
-            })
-        }
+        Some(match unit {
+            // SAFETY: by the contract.
+            16 => unsafe { PlacedSmall::new(memory, bytes) }.map(Self::Of16),
+            // SAFETY: by the contract.
+            32 => unsafe { PlacedSmall::new(memory, bytes) }.map(Self::Of32),
+            // SAFETY: by the contract.
+            64 => unsafe { PlacedSmall::new(memory, bytes) }.map(Self::Of64),
+            _ => return None,
+        })
     }
 }
 
@@ -123,15 +123,17 @@ pub unsafe extern "C" fn nbbs_small_create(
         let skip = memory.addr().get().wrapping_neg() % FRONT.align();
         let front = skip + FRONT.size();
         let left = bytes.checked_sub(front).ok_or(too_short)?;
+        // SAFETY: the memory is longer than this.
+        let rest = unsafe { memory.add(front) };
         // SAFETY: so much is left of the memory, which is the heap's.
-        let placed = unsafe { Placed::new(memory.add(front), left, unit) };
+        let placed = unsafe { Placed::new(rest, left, unit) };
         let placed = placed.and_then(Result::ok).ok_or(too_short)?;
-        // SAFETY: memory for a heap, aligned for one, and for a pointer to it.
-        unsafe {
-            let made: NonNull<Small> = memory.add(skip).cast();
-            made.write(Small { placed, reporter: Reporter::NOBODY });
-            place.write(made.as_ptr());
-        }
+        // SAFETY: less than `front`.
+        let made: NonNull<Small> = unsafe { memory.add(skip) }.cast();
+        // SAFETY: memory for a heap, aligned for one, in front of what is placed.
+        unsafe { made.write(Small { placed, reporter: Reporter::NOBODY }) };
+        // SAFETY: the caller's promise about pointers.
+        unsafe { place.write(made.as_ptr()) };
         Ok(())
     };
     // SAFETY: the caller's promise about pointers.

@@ -320,9 +320,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
     fn memory(self) -> Memory<'static> {
         // SAFETY: the bytes are in the heap, which is aligned to a page and stays where it is; they were zero at first,
         // and nobody else reaches them.
-        unsafe {
-            Memory::new(&self.regions, NonNull::new_unchecked(self.bytes.get().cast()), BYTES)
-        }
+        unsafe { Memory::new(&self.regions, NonNull::from(&self.bytes).cast(), BYTES) }
     }
 
     #[inline]

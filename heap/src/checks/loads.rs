@@ -69,8 +69,10 @@ impl Ground {
         let units = self.units as u64;
         let skip = skew.wrapping_sub(bookkeeping(units)) % (1 << MOST_ALIGN);
         let bytes = bookkeeping(units) + self.units * UNIT;
+        // SAFETY: the memory is longer than this.
+        let start = unsafe { self.start.add(skip) };
         // SAFETY: the memory is leaked, this long, and whoever had it before uses it no more.
-        unsafe { Region::new_cleared(self.start.add(skip), bytes) }.expect("room for units")
+        unsafe { Region::new_cleared(start, bytes) }.expect("room for units")
     }
 }
 

@@ -93,11 +93,12 @@ pub trait ByAddress<'h>: Operations<'h> {
         let Some(moved) = self.alloc(new) else {
             return Ok(self.resize_refused(at, stays, new));
         };
-        // SAFETY: the caller holds both, and they have this many bytes; and gives up `at`, or else `moved`.
-        unsafe {
-            moved.copy_from_nonoverlapping(at, held.bytes().min(size));
-            self.free_at(at, |_| 0..0).map(|_| Some(moved)).inspect_err(|_| self.free(moved, new))
-        }
+        // SAFETY: the caller holds both, and they have this many bytes.
+        unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
+        // SAFETY: the caller gives it up. None of its bytes is said to be zero.
+        let freed = unsafe { self.free_at(at, |_| 0..0) };
+        // SAFETY: nobody has been told of it.
+        freed.map(|_| Some(moved)).inspect_err(|_| unsafe { self.free(moved, new) })
     }
 
     /// Makes a run of `bytes` bytes longer or shorter in place, if possible. Returns whether it has at least `size` bytes

@@ -128,7 +128,9 @@ pub trait Operations<'h>: Copy {
             return Some(at);
         }
         // SAFETY: as the caller promises.
-        let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), || self.free(at, old)) };
+        let free = || unsafe { self.free(at, old) };
+        // SAFETY: as the caller promises.
+        let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), free) };
         moved.or_else(|| self.resize_refused(at, stays, new))
     }
 

@@ -79,8 +79,10 @@ impl Region<'_> {
         let (classes, rest) = rest.split_at(WORDS_OF_CLASSES);
         let (sweeps, fresh) = rest.split_first_chunk()?;
         let buddy = Buddy::new(metadata, units).ok()?;
-        // SAFETY: the bookkeeping is part of the memory, and a multiple of pages; the units fit behind it.
-        let runs = unsafe { Runs::new(buddy, start.add(bookkeeping(units))) };
+        // SAFETY: the bookkeeping is part of the memory.
+        let first = unsafe { start.add(bookkeeping(units)) };
+        // SAFETY: the bookkeeping is a multiple of pages, and the units fit behind it.
+        let runs = unsafe { Runs::new(buddy, first) };
         let (slabs, sweeps) = (Slabs::new(slots, links, classes), Sweeps::new(sweeps));
         Some(Self { runs, slabs, sweeps, fresh: Fresh::new(fresh) })
     }
@@ -103,13 +105,12 @@ impl Region<'_> {
     pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
         // A former heap may have closed some of it.
         watch::open(start, bytes);
-        // SAFETY: the bookkeeping is the front of the memory.
-        unsafe {
-            start.write_bytes(0, bookkeeping(units_in(bytes)));
-            let region = Self::new(start, bytes)?;
-            region.fresh.touch_all();
-            Some(region)
-        }
+        // SAFETY: the bookkeeping is the front of the memory, which nobody else is using.
+        unsafe { start.write_bytes(0, bookkeeping(units_in(bytes))) };
+        // SAFETY: by the contract; the bookkeeping is zero.
+        let region = unsafe { Self::new(start, bytes) }?;
+        region.fresh.touch_all();
+        Some(region)
     }
 
     /// The arena of its units.

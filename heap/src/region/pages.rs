@@ -143,8 +143,12 @@ pub mod system {
         if bytes <= first {
             return false;
         }
-        // SAFETY: as the caller promises; there are more bytes than these.
-        unsafe { advise(at.add(first), bytes - first) && (first == 0 || advise(at, first)) }
+        // SAFETY: there are more bytes than these.
+        let rest = unsafe { at.add(first) };
+        // SAFETY: as the caller promises.
+        let is_gone = unsafe { advise(rest, bytes - first) };
+        // SAFETY: as the caller promises.
+        is_gone && (first == 0 || unsafe { advise(at, first) })
     }
 
     /// Returns how many bytes at an address are to be advised after the others: a page, if a huge page may begin there.

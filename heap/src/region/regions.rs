@@ -38,8 +38,12 @@ impl Place {
     fn get(&self) -> Option<&Region<'static>> {
         // Acquire: pairs with the Release in `set`.
         let ready = self.state.load(Ordering::Acquire) == READY;
-        // SAFETY: it was written before the state said READY, and is never written again.
-        ready.then(|| unsafe { (*self.region.get()).assume_init_ref() })
+        ready.then(|| {
+            // SAFETY: it is never written again.
+            let region = unsafe { &*self.region.get() };
+            // SAFETY: it was written before the state said READY.
+            unsafe { region.assume_init_ref() }
+        })
     }
 
     /// Makes the place the caller's, which alone may write to it, unless it is taken. Returns whether it was free.
@@ -208,12 +212,11 @@ impl<'a> Memory<'a> {
         let full = AddError::TooMany { most: MOST_REGIONS };
         let place = self.added().iter().find(|place| place.claim()).ok_or(full)?;
         // There is one, as the bytes suffice for it.
-        // SAFETY: as the caller promises.
-        let region = unsafe {
-            match content {
-                Content::Any => Region::new_cleared(start, bytes),
-                Content::Zero => Region::new(start, bytes),
-            }
+        let region = match content {
+            // SAFETY: as the caller promises.
+            Content::Any => unsafe { Region::new_cleared(start, bytes) },
+            // SAFETY: as the caller promises, also that it is zero.
+            Content::Zero => unsafe { Region::new(start, bytes) },
         };
         if let Some(region) = region {
             // SAFETY: just claimed.

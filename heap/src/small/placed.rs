@@ -97,12 +97,12 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         if units == 0 {
             return Err(AddError::TooSmall { bytes, needed: skip + Self::begin(1) + UNIT });
         }
-        // SAFETY: fewer bytes are skipped than there are, and the bookkeeping fits behind them.
-        unsafe {
-            let start = start.add(skip);
-            start.write_bytes(0, Self::begin(units));
-            Ok(Self::of(start, units))
-        }
+        // SAFETY: fewer bytes are skipped than there are.
+        let start = unsafe { start.add(skip) };
+        // SAFETY: the bookkeeping fits behind them.
+        unsafe { start.write_bytes(0, Self::begin(units)) };
+        // SAFETY: by the contract; `start` is aligned, and the bookkeeping is zero.
+        Ok(unsafe { Self::of(start, units) })
     }
 
     /// Creates the heap of this many units at `start`.
@@ -112,18 +112,16 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// of it is used. The bookkeeping is zero, or that of this same heap.
     #[inline]
     pub(crate) unsafe fn of(start: NonNull<u8>, units: usize) -> Self {
-        let words = Row::<AtomicUsize>::words_for(units);
-        // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only. Units lie
-        // behind them.
-        unsafe {
-            let bounds = start.cast::<AtomicUsize>().add(words);
-            let row = Row {
-                words: slice::from_raw_parts(start.cast().as_ptr(), words),
-                bounds: Bounds(slice::from_raw_parts(bounds.as_ptr(), Bounds::of_words(words))),
-                units,
-            };
-            Self { row, base: start.add(Self::begin(units)) }
-        }
+        let (first, len) = (start.cast::<AtomicUsize>(), Row::<AtomicUsize>::words_for(units));
+        // SAFETY: the words lie in the memory, which is aligned for them, and are reached as atomics only.
+        let words = unsafe { slice::from_raw_parts(first.as_ptr(), len) };
+        // SAFETY: the bounds lie behind them.
+        let bounds = unsafe { first.add(len) };
+        // SAFETY: as for the words.
+        let bounds = unsafe { slice::from_raw_parts(bounds.as_ptr(), Bounds::of_words(len)) };
+        // SAFETY: the units lie behind the bounds.
+        let base = unsafe { start.add(Self::begin(units)) };
+        Self { row: Row { words, bounds: Bounds(bounds), units }, base }
     }
 
     /// Returns the most units that fit into this many bytes, beside their bookkeeping.

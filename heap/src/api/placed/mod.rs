@@ -107,17 +107,18 @@ impl Placed {
         Region::place_in(rest, bytes - taken).map_err(|_| too_small)?;
         // A former heap may have closed some of it.
         watch::open(start, taken);
-        // SAFETY: the memory has this many bytes, aligned for the heap, and behind it for the caches.
-        let heap = unsafe {
-            let heap = start.add(skip).cast::<Self>();
-            let (caches, count) = (heap.add(1).cast::<SharedCache>(), caches.max(1));
-            for number in 0..count {
-                // An all-zero cache keeps nothing, and is not in use.
-                caches.add(number).write_bytes(0, 1);
-            }
-            heap.write(Self { regions: Regions::new(), caches, count });
-            heap.as_ref()
-        };
+        // SAFETY: the memory has this many bytes, and behind them room for the heap and its caches.
+        let place = unsafe { start.add(skip) }.cast::<Self>();
+        // SAFETY: as above, so the caches lie behind the heap.
+        let first = unsafe { place.add(1) }.cast::<SharedCache>();
+        let count = caches.max(1);
+        // An all-zero cache keeps nothing, and is not in use.
+        // SAFETY: there is room for so many, aligned.
+        unsafe { first.write_bytes(0, count) };
+        // SAFETY: there is room for the heap, aligned.
+        unsafe { place.write(Self { regions: Regions::new(), caches: first, count }) };
+        // SAFETY: it was just made, stays for `'m`, and is reached by shared references only.
+        let heap: &Self = unsafe { place.as_ref() };
         // SAFETY: the rest of the memory belongs to the heap, too.
         unsafe { heap.add(rest, bytes - taken) }.map(|()| heap)
     }
@@ -294,8 +295,12 @@ impl Placed {
     /// Returns the cache of this number, if there is one.
     #[inline]
     fn cache(&self, number: usize) -> Option<&SharedCache> {
-        // SAFETY: this many caches were made, and they are only reached by shared references.
-        (number < self.count).then(|| unsafe { self.caches.add(number).as_ref() })
+        (number < self.count).then(|| {
+            // SAFETY: this many caches were made.
+            let cache = unsafe { self.caches.add(number) };
+            // SAFETY: they are only reached by shared references.
+            unsafe { cache.as_ref() }
+        })
     }
 
     /// Returns how many slots were found written to while they were free, before they were to be handed out, with the
