@@ -110,7 +110,8 @@ enum nbbs_code
      */
     NBBS_CODE_OK,
     /**
-     * A pointer that has to lead somewhere is null. `value`: which argument, from 1.
+     * A pointer that has to lead somewhere is null. `value`: which argument, from 1; `detail`: 1 if it is not that
+     * argument, but the function that it has to name.
      */
     NBBS_CODE_NULL,
     /**

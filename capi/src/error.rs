@@ -15,7 +15,8 @@ use crate::pointer;
 pub enum Code {
     /// Done.
     Ok,
-    /// A pointer that has to lead somewhere is null. `value`: which argument, from 1.
+    /// A pointer that has to lead somewhere is null. `value`: which argument, from 1; `detail`: 1 if it is not that
+    /// argument, but the function that it has to name.
     Null,
     /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
     PointerMisaligned,

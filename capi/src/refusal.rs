@@ -234,6 +234,7 @@ impl fmt::Display for Error {
         };
         match known {
             Code::Ok => f.write_str("no error"),
+            Code::Null if detail == 1 => write!(f, "the function in argument {value} is null"),
             Code::Null => write!(f, "argument {value} is a null pointer"),
             Code::PointerMisaligned => {
                 write!(f, "address {value:#x} is not a multiple of {limit}")

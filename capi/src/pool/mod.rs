@@ -242,7 +242,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
         };
         let place = pointer::checked(pool, 3)?;
         if source.alloc.is_none() {
-            return Err(Error::of(Code::Null, 2, 0));
+            return Err(Error { detail: 1, ..Error::of(Code::Null, 2, 0) });
         }
         if config.chunk > MOST_CHUNK {
             return Err(Setting::Chunk.refused(config.chunk as u64, 0..=MOST_CHUNK as u64));

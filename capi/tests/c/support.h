@@ -73,6 +73,11 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_HEAP_BROKEN:
     case NBBS_CODE_OUTSIDE_SEGMENT:
         return;
+    case NBBS_CODE_NULL:
+        EXPECT_LE(error.detail, 1u);
+        EXPECT_EQ(error.limit, 0u);
+        EXPECT_EQ(error.other, 0u);
+        return;
     case NBBS_CODE_OUTSIDE_RUN:
     case NBBS_CODE_LENGTH:
         EXPECT_LE(error.detail, 1u);
@@ -90,7 +95,6 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_CONTENDED:
     case NBBS_CODE_NO_OBJECT:
     case NBBS_CODE_FULL:
-    case NBBS_CODE_NULL:
     case NBBS_CODE_NO_ARENA:
     case NBBS_CODE_NO_BLOCK:
     case NBBS_CODE_REGIONS:
