@@ -52,6 +52,12 @@ pub fn page() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_PAGESIZE) }).unwrap_or(4096)
 }
 
+/// How many processors the system uses.
+pub fn processors() -> usize {
+    // SAFETY: it only answers.
+    usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+}
+
 /// Maps so many bytes, all zero; whatever the system has, if `any`.
 pub fn map(bytes: usize, any: bool) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;

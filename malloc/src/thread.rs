@@ -3,7 +3,7 @@
 
 use core::ffi::{c_int, c_uint, c_void};
 use core::ptr;
-use core::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap, Overlap};
 
@@ -41,6 +41,24 @@ impl Cpu for Thread {
             begin();
         }
     }
+
+    /// Few lanes: a thread that has freed much may not run again for long, and others are to use that memory.
+    fn lane(number: usize) -> usize {
+        // Relaxed, here and below: it only says how lanes are shared.
+        number & LAST_LANE.load(Ordering::Relaxed)
+    }
+}
+
+/// The lanes are those up to this one, a power of two of them.
+static LAST_LANE: AtomicUsize = AtomicUsize::new(0);
+
+/// How many lanes there are for each processor: threads that run at the same time seldom share one.
+const LANES_EACH: usize = 2;
+
+/// Has threads use lanes for as many processors as the machine has.
+pub fn spread_over(processors: usize) {
+    let lanes = processors.clamp(1, THREADS).next_power_of_two() * LANES_EACH;
+    LAST_LANE.store(lanes - 1, Ordering::Relaxed);
 }
 
 /// Gives the calling thread a number. Its own calls from in here, as the C library may need memory for the key, and

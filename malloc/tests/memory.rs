@@ -5,6 +5,7 @@ use std::env;
 use std::hint::black_box;
 use std::os::unix::process::CommandExt as _;
 use std::process::Command;
+use std::sync::{Barrier, Mutex};
 use std::thread;
 
 use libc::{c_void, free, malloc, malloc_trim};
@@ -168,9 +169,34 @@ fn a_program_replaces_its_blocks() {
     assert!(reached < 50 << 10, "{reached} KiB");
 }
 
+/// Threads that live side by side, of which one after the other holds 8 MiB.
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn threads_take_turns() {
+    const EACH: usize = 8 << 20;
+    let threads = 16 * thread::available_parallelism().unwrap().get();
+    for bytes in [4096, 50_000] {
+        let before = most_resident();
+        let turn = Mutex::new(());
+        let all_there = Barrier::new(threads);
+        let holds = || {
+            let guard = turn.lock();
+            let held: Vec<_> = (0..EACH / bytes).map(|_| fill(bytes)).collect();
+            // SAFETY: ours.
+            held.into_iter().for_each(|block| unsafe { free(block) });
+            drop(guard);
+            all_there.wait();
+        };
+        thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(holds)));
+        let reached = most_resident() - before;
+        assert!(reached < (threads * EACH / 4) as i64 >> 10, "{threads} threads, {reached} KiB");
+    }
+}
+
 #[test]
 fn what_is_freed_is_used_again() {
     alone("a_program_replaces_its_blocks", None, None);
+    alone("threads_take_turns", None, None);
 }
 
 /// Returns the most KiB of memory that this process has had.

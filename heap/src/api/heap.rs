@@ -324,9 +324,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
     }
 
     #[inline]
-    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         if let Some(cpu) = aborting(C::number) {
-            let visit = |cache: &mut Cache| visit(cache, cpu);
             if !C::OVERLAP.is_nested() {
                 return self.caches[cpu % CPUS].with(visit);
             }
@@ -337,11 +336,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
         return crate::cache::threads::with(&self.regions, visit);
         // Where operations nest, the first cache is for those that get its number.
         #[cfg(not(feature = "std"))]
-        return if C::OVERLAP.is_nested() {
-            None
-        } else {
-            self.caches[0].with(|cache| visit(cache, 0))
-        };
+        return if C::OVERLAP.is_nested() { None } else { self.caches[0].with(visit) };
     }
 
     fn claim_cache(self) {
@@ -353,10 +348,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
     }
 
     fn lane(self) -> usize {
+        let lane = aborting(C::number).map(|number| aborting(|| C::lane(number)));
         #[cfg(feature = "std")]
-        return aborting(C::number).unwrap_or_else(crate::cache::threads::lane);
+        return lane.unwrap_or_else(crate::cache::threads::lane);
         #[cfg(not(feature = "std"))]
-        return aborting(C::number).unwrap_or(0);
+        return lane.unwrap_or(0);
     }
 }
 

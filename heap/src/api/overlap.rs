@@ -76,6 +76,29 @@ pub trait Cpu: 'static {
     /// assert_eq!(NUMBER.get(), 0);
     /// ```
     fn claim_number() {}
+
+    /// Returns the lane of the buddy allocator for the caller with that number, whenever its cache could not serve an
+    /// operation by itself. CPUs of one lane allocate near each other, and so reuse what others of them have freed, but
+    /// contend if they do so at the same time. The rules are those of [`number`](Self::number).
+    ///
+    /// ```
+    /// # use nbbs_heap::Cpu;
+    /// struct Thread;
+    ///
+    /// impl Cpu for Thread {
+    ///     fn number() -> Option<usize> {
+    ///         Some(0) // up to as many as there are threads
+    ///     }
+    ///
+    ///     fn lane(number: usize) -> usize {
+    ///         number % 8 // threads of four processors
+    ///     }
+    /// }
+    /// # assert_eq!(Thread::lane(9), 1);
+    /// ```
+    fn lane(number: usize) -> usize {
+        number
+    }
 }
 
 /// Caches are by thread.

@@ -47,7 +47,7 @@ pub fn give_back() {
         }
         if let Some(memory) = local.memory.get() {
             // SAFETY: `enter_nested` said that nobody else uses the cache.
-            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane.get());
+            unsafe { &mut *local.cache.get() }.drain(&memory, local.lane());
         }
         // Never left: what comes now goes past the cache.
     });
@@ -75,8 +75,6 @@ impl Local {
         // A thread that cannot announce itself would give nothing back. Neither does one that does so in the last round
         // of its keys' destructors, which the C library does not tell.
         if self.regions.get().is_null() && ends::announce() {
-            // Here, so that whoever uses the cache need not look whether there is a lane.
-            self.lane();
             self.memory.set(Some(memory));
             self.regions.set(regions);
         }
@@ -93,17 +91,17 @@ pub fn claim(regions: &'static Regions, memory: Memory<'static>) {
     });
 }
 
-/// Calls `visit` with the calling thread's cache and its lane. Returns `None` if the cache is not this heap's, or in use
+/// Calls `visit` with the calling thread's cache. Returns `None` if the cache is not this heap's, or in use
 /// by what the caller has interrupted, or the thread is ending.
 #[inline]
-pub fn with<R>(regions: &'static Regions, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
+pub fn with<R>(regions: &'static Regions, visit: impl FnOnce(&mut Cache) -> R) -> Option<R> {
     LOCAL
         .try_with(|local| {
             if !eq(local.regions.get(), regions) || !local.turn.enter_nested() {
                 return None;
             }
             // SAFETY: `enter_nested` said that nobody else uses the cache.
-            let found = visit(unsafe { &mut *local.cache.get() }, local.lane.get());
+            let found = visit(unsafe { &mut *local.cache.get() });
             local.turn.leave_nested();
             Some(found)
         })

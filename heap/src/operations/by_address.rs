@@ -27,7 +27,7 @@ pub trait ByAddress<'h>: Operations<'h> {
         // What most frees are: a slot, for which the cache has room. Everything else goes the slow way, which says why.
         if !watch::ON
             && let Some(slot) = self.memory().at(at, |region| region.slot_at(at)).flatten()
-            && self.with_cache(|cache, _| cache.push_slot(slot, at)) == Some(true)
+            && self.with_cache(|cache| cache.push_slot(slot, at)) == Some(true)
         {
             return Ok(slot.class.size());
         }

@@ -19,8 +19,8 @@ pub trait Operations<'h>: Copy {
     /// Returns all its memory.
     fn memory(self) -> Memory<'h>;
 
-    /// Calls `visit` with the caller's cache, unless that is in use, and with the corresponding lane.
-    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R>;
+    /// Calls `visit` with the caller's cache, unless that is in use.
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache) -> R) -> Option<R>;
 
     /// Gives the caller a cache, if it has none: a number may be had, or the calling thread's cache, which is that of the
     /// first heap that asks.
@@ -175,7 +175,7 @@ pub trait Operations<'h>: Copy {
     /// Returns whether the caller's cache keeps that slot, as [`Cache::keeps`] tells.
     #[inline]
     fn is_kept(self, class: Class, at: NonNull<u8>) -> bool {
-        self.with_cache(|cache, _| cache.keeps(class, at)) == Some(true)
+        self.with_cache(|cache| cache.keeps(class, at)) == Some(true)
     }
 
     #[inline]
@@ -199,15 +199,15 @@ pub trait Operations<'h>: Copy {
 
     #[inline]
     fn take_slot(self, class: Class) -> Option<NonNull<u8>> {
-        let found = self.with_cache(|cache, _| cache.pop(class)).flatten();
+        let found = self.with_cache(|cache| cache.pop(class)).flatten();
         found.or_else(|| self.alloc_slowly(class))
     }
 
     #[cold]
     fn alloc_slowly(self, class: Class) -> Option<NonNull<u8>> {
         self.claim_cache();
-        let memory = self.memory();
-        match self.with_cache(|cache, lane| cache.alloc(class, &memory, lane)) {
+        let (memory, lane) = (self.memory(), self.lane());
+        match self.with_cache(|cache| cache.alloc(class, &memory, lane)) {
             Some(found) => found,
             None => self.alloc_past_caches(class),
         }
@@ -240,7 +240,7 @@ pub trait Operations<'h>: Copy {
     #[inline]
     unsafe fn free_slot(self, class: Class, at: NonNull<u8>) {
         if !watch::ON {
-            if self.with_cache(|cache, _| cache.push(class, at)) != Some(true) {
+            if self.with_cache(|cache| cache.push(class, at)) != Some(true) {
                 self.free_slowly(class, at);
             }
             return;
@@ -279,7 +279,7 @@ pub trait Operations<'h>: Copy {
             // SAFETY: as the caller promises.
             unsafe { watch::close(at, class.size()) };
         }
-        match self.with_cache(|cache, _| !cache.keeps(class, at) && cache.push(class, at)) {
+        match self.with_cache(|cache| !cache.keeps(class, at) && cache.push(class, at)) {
             Some(true) => true,
             _ => self.try_free_slowly(class, at),
         }
@@ -290,9 +290,9 @@ pub trait Operations<'h>: Copy {
     #[cold]
     fn try_free_slowly(self, class: Class, at: NonNull<u8>) -> bool {
         self.claim_cache();
-        let memory = self.memory();
+        let (memory, lane) = (self.memory(), self.lane());
         !self.is_kept(class, at)
-            && (self.with_cache(|cache, lane| cache.free(class, at, &memory, lane)).is_some()
+            && (self.with_cache(|cache| cache.free(class, at, &memory, lane)).is_some()
                 || self.try_free_past_caches(class, at))
     }
 
@@ -333,13 +333,13 @@ pub trait Operations<'h>: Copy {
     fn take_run(self, layout: Layout) -> Option<NonNull<u8>> {
         let is_ever_kept = KeptRuns::ON && layout.size() > LARGEST;
         let units = Runs::<UNIT>::units_of(layout.size());
-        let take = |cache: &mut Cache, _| cache.take_run(units, layout.align());
+        let take = |cache: &mut Cache| cache.take_run(units, layout.align());
         is_ever_kept.then(|| self.with_cache(take).flatten())?
     }
 
     /// Returns whether the caller's cache keeps a run there.
     fn keeps_run(self, at: NonNull<u8>) -> bool {
-        KeptRuns::ON && self.with_cache(|cache, _| cache.keeps_run(at)) == Some(true)
+        KeptRuns::ON && self.with_cache(|cache| cache.keeps_run(at)) == Some(true)
     }
 
     #[cold]
@@ -367,8 +367,8 @@ pub trait Operations<'h>: Copy {
             return None;
         }
         self.claim_cache();
-        let memory = self.memory();
-        self.with_cache(|cache, lane| cache.free_run(at, bytes, region, &memory, lane)).flatten()
+        let (memory, lane) = (self.memory(), self.lane());
+        self.with_cache(|cache| cache.free_run(at, bytes, region, &memory, lane)).flatten()
     }
 
     fn resize_run(self, at: NonNull<u8>, from: usize, to: usize) -> bool {
@@ -390,15 +390,15 @@ pub trait Operations<'h>: Copy {
 
     /// Empties the caller's cache. Returns how many bytes of runs and whole slabs went back.
     fn drain(self) -> usize {
-        let memory = self.memory();
-        self.with_cache(|cache, lane| cache.drain(&memory, lane)).unwrap_or(0)
+        let (memory, lane) = (self.memory(), self.lane());
+        self.with_cache(|cache| cache.drain(&memory, lane)).unwrap_or(0)
     }
 
     /// Checks the bookkeeping and the caller's cache. Nothing else may be running.
     fn audit(self) -> Result<(), AuditError> {
         let memory = self.memory();
         memory.audit()?;
-        self.with_cache(|cache, _| memory.audit_cache(cache, |_, _| 0)).unwrap_or(Ok(()))
+        self.with_cache(|cache| memory.audit_cache(cache, |_, _| 0)).unwrap_or(Ok(()))
     }
 }
 

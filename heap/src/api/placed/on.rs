@@ -31,8 +31,7 @@ impl<'h> Operations<'h> for On<'h> {
     }
 
     #[inline]
-    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache, usize) -> R) -> Option<R> {
-        let visit = |cache: &mut Cache| visit(cache, self.cpu);
+    fn with_cache<R>(self, visit: impl FnOnce(&mut Cache) -> R) -> Option<R> {
         if !self.is_nested {
             return self.heap.cache(self.cpu % self.heap.count)?.with(visit);
         }

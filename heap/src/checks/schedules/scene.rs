@@ -154,7 +154,7 @@ impl Scene {
                 Ok(())
             }
             Op::Drain => {
-                let memory = Operations::memory(on);
+                let (memory, lane) = (Operations::memory(on), Operations::lane(on));
                 _ = Operations::with_cache(on, |cache, lane| cache.drain(&memory, lane));
                 Ok(())
             }
