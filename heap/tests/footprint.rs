@@ -66,3 +66,52 @@ fn large_runs_of_one_lane_after_the_other() {
     let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
     assert!(last - first < 16 << 20, "{} MiB", (last - first) >> 20);
 }
+
+/// A program reads into buffers that are large enough, and keeps of each what it needs.
+#[test]
+fn buffers_that_shrink_to_fit() {
+    const BUFFER: usize = 1 << 20;
+    for by_address in [false, true] {
+        let (heap, of) = (placed(1, 1 << 30), layout(BUFFER, 1));
+        let on = heap.on(0);
+        let shrunk = |kept| {
+            let buffer = on.alloc(of).unwrap();
+            let first = buffer.addr().get();
+            // SAFETY: ours.
+            unsafe { buffer.write_bytes(1, kept) };
+            // SAFETY: ours.
+            let fits = if by_address {
+                unsafe { on.resize_at(buffer, kept) }.unwrap()
+            } else {
+                unsafe { on.resize(buffer, of, kept) }
+            };
+            // SAFETY: ours, and written to.
+            let bytes = unsafe { NonNull::slice_from_raw_parts(fits.unwrap(), kept).as_ref() };
+            assert!(bytes.iter().all(|&byte| byte == 1));
+            first.max(fits.unwrap().addr().get())
+        };
+        let start = shrunk(40_000);
+        let reached = (0..300).map(|_| shrunk(40_000)).max().unwrap();
+        let most = 300 * 40 << 10;
+        assert!(reached < start + most + 2 * BUFFER, "{} KiB", (reached - start) >> 10);
+        // More than half stays where it is.
+        let buffer = on.alloc(of).unwrap();
+        // SAFETY: ours.
+        assert_eq!(unsafe { on.resize(buffer, of, BUFFER / 2) }, Some(buffer));
+        assert_eq!(heap.audit(), Ok(()));
+    }
+}
+
+/// What cannot move, as the heap is full, shrinks where it is.
+#[test]
+fn a_buffer_that_shrinks_in_a_full_heap() {
+    let heap = placed(1, 2 << 20);
+    let on = heap.on(0);
+    let buffer = on.alloc(layout(1 << 20, 1)).unwrap();
+    let rest = std::iter::from_fn(|| on.alloc(layout(33_000, 1))).count();
+    assert!(rest > 10);
+    // SAFETY: ours.
+    assert_eq!(unsafe { on.resize(buffer, layout(1 << 20, 1), 40_000) }, Some(buffer));
+    assert!(on.alloc(layout(900_000, 1)).is_some());
+    assert_eq!(heap.audit(), Ok(()));
+}

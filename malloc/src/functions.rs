@@ -90,10 +90,12 @@ pub unsafe extern "C" fn realloc(block: *mut c_void, bytes: usize) -> *mut c_voi
         return ptr::null_mut();
     }
     let Ok(layout) = Layout::from_size_align(bytes, ALIGN) else { return no_memory() };
-    // SAFETY: as the caller promises.
-    let resized = with_more(layout, |_| match unsafe { HEAP.resize_at(at, bytes) } {
-        Ok(resized) => resized,
-        Err(error) => fail("realloc", error),
+    let resized = with_more(layout, |_| {
+        // SAFETY: the caller holds it until it is freed; the heap says how many bytes it has.
+        let forget = |bytes| unsafe { forget(at, bytes) };
+        // SAFETY: as the caller promises; `forget` returns bytes that are zero.
+        let resized = unsafe { HEAP.resize_at_after(at, bytes, forget) };
+        resized.unwrap_or_else(|error| fail("realloc", error))
     });
     pointer(resized)
 }

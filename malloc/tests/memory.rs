@@ -8,7 +8,7 @@ use std::process::Command;
 use std::sync::{Barrier, Mutex};
 use std::thread;
 
-use libc::{c_void, free, malloc, malloc_trim};
+use libc::{c_void, free, malloc, malloc_trim, realloc};
 use nbbs_malloc as _;
 
 /// Runs one of the tests below that are ignored, with so many MiB at first, and in so much address space.
@@ -112,6 +112,14 @@ fn what_is_free_goes_back() {
     unsafe { free(large) };
     let between = resident();
     assert!(between + 250 < before, "{before} MiB, and then {between}");
+    // What is left when one becomes much shorter, too.
+    let shrinks = fill(256 << 20);
+    // SAFETY: ours.
+    let short = unsafe { realloc(shrinks, 1 << 20) };
+    let shrunk = resident();
+    assert!(!short.is_null() && shrunk < between + 10, "{between} MiB, and then {shrunk}");
+    // SAFETY: ours.
+    unsafe { free(short) };
     // SAFETY: ours.
     small.into_iter().for_each(|block| unsafe { free(block) });
     // SAFETY: it may always be called.

@@ -165,10 +165,11 @@ pub unsafe extern "C" fn nbbs_heap_free(
 /// and the new address is written to `block`; it is then aligned to 16 bytes. If the address was null, a block is
 /// allocated.
 ///
-/// A block stays in place within its size class, and a larger one if the units behind it are free; otherwise this costs
-/// what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. A block of more than 32 KiB that lies at a page can
-/// be made smaller, to more than 128 bytes, also when the heap is full. What grows in place to 64 KiB or more gets up to a
-/// sixteenth more, unless memory is short, so that most small steps change nothing. Refuses as they do.
+/// A block stays in place within its size class, and a larger one if the units behind it are free, or it keeps half of
+/// its bytes; otherwise this costs what `nbbs_heap_alloc` and `nbbs_heap_free` take, and a copy. A block of more than 32
+/// KiB that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full. What grows in place to
+/// 64 KiB or more gets up to a sixteenth more, unless memory is short, so that most small steps change nothing. Refuses
+/// as they do.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_resize(
     heap: *const Heap,

@@ -101,7 +101,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///
     /// What grows in place to 64 KiB or more gets up to a sixteenth more than it asks for, unless memory is short, so that
     /// most small steps change nothing; what is to be shorter by as little stays as it is. So it may be longer than a
-    /// layout of `size` bytes, and is freed [by address](Self::free_at).
+    /// layout of `size` bytes, and is freed [by address](Self::free_at). What becomes less than half as long moves, as it
+    /// would leave a hole that nothing as long fits into again.
     ///
     /// Cost: that of [`usable`](Self::usable), and that of [`resize`](Self::resize) where the bytes do not suffice.
     ///
@@ -129,6 +130,40 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { ByAddress::resize_at(self, at, size) }
+        unsafe { ByAddress::resize_at(self, at, size, |_| 0..0) }
+    }
+
+    /// [Resizes](Self::resize_at) memory. If that moves it, `last` is called with the bytes that it had, as
+    /// [`free_at_after`](Self::free_at_after) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 300_000]>()).unwrap();
+    /// let mut left = 0;
+    /// let last = |bytes| {
+    ///     left = bytes;
+    ///     0..0
+    /// };
+    /// // SAFETY: the block is ours, and nothing is said to be zero.
+    /// assert!(unsafe { HEAP.resize_at_after(block, 50_000, last) }.unwrap().is_some());
+    /// assert_eq!(left, 293 << 10);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`resize_at`](Self::resize_at).
+    ///
+    /// # Safety
+    /// Those of [`resize_at`](Self::resize_at) and [`free_at_after`](Self::free_at_after).
+    pub unsafe fn resize_at_after(
+        &'static self,
+        at: NonNull<u8>,
+        size: usize,
+        last: impl FnOnce(usize) -> Range<usize>,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { ByAddress::resize_at(self, at, size, last) }
     }
 }

@@ -218,7 +218,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// nothing has changed.
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
-    /// free. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full,
+    /// free, or it keeps half of its bytes. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full,
     /// unless another thread's allocation is just then passing below the run, or has died there.
     ///
     /// ```

@@ -4,7 +4,7 @@ use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::Operations;
+use super::{Operations, moves};
 use crate::class::{Class, GRAIN, LARGEST};
 use crate::error::FreeError;
 use crate::region::{Held, Region};
@@ -70,11 +70,13 @@ pub trait ByAddress<'h>: Operations<'h> {
     /// changed.
     ///
     /// # Safety
-    /// The caller holds what is allocated there, if anything, and gives it up for what is returned.
+    /// The caller holds what is allocated there, if anything, and gives it up for what is returned. What `last` says is
+    /// zero, is.
     unsafe fn resize_at(
         self,
         at: NonNull<u8>,
         size: usize,
+        last: impl FnOnce(usize) -> Range<usize>,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         let held = self.find(at)?;
         if self.keeps_held(held, at) {
@@ -87,7 +89,7 @@ pub trait ByAddress<'h>: Operations<'h> {
             (Held::Run { .. }, None) => self.resize_run_at(at, held.bytes(), size),
             (Held::Run { .. }, Some(class)) => held.holds(class),
         };
-        if stays() {
+        if !moves(held.bytes(), new) && stays() {
             return Ok(Some(at));
         }
         let Some(moved) = self.alloc(new) else {
@@ -95,8 +97,8 @@ pub trait ByAddress<'h>: Operations<'h> {
         };
         // SAFETY: the caller holds both, and they have this many bytes.
         unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
-        // SAFETY: the caller gives it up. None of its bytes is said to be zero.
-        let freed = unsafe { self.free_at(at, |_| 0..0) };
+        // SAFETY: the caller gives it up.
+        let freed = unsafe { self.free_at(at, last) };
         // SAFETY: nobody has been told of it.
         freed.map(|_| Some(moved)).inspect_err(|_| unsafe { self.free(moved, new) })
     }

@@ -124,7 +124,7 @@ pub trait Operations<'h>: Copy {
     unsafe fn resize_to(self, at: NonNull<u8>, old: Layout, new: Layout) -> Option<NonNull<u8>> {
         let is_aligned = is_aligned(at.addr().get(), new.align());
         let stays = || is_aligned && self.resize_in_place(at, old, new);
-        if stays() {
+        if !moves(old.size(), new) && stays() {
             return Some(at);
         }
         // SAFETY: as the caller promises.
@@ -400,6 +400,13 @@ pub trait Operations<'h>: Copy {
         memory.audit()?;
         self.with_cache(|cache| memory.audit_cache(cache, |_, _| 0)).unwrap_or(Ok(()))
     }
+}
+
+/// Returns whether memory of so many bytes moves to get the layout `new`, if there is memory: what becomes a run of less
+/// than half. What it leaves in place would lie in a hole as long as it was, which nothing as long fits into again; and
+/// the copy is shorter than that.
+fn moves(old: usize, new: Layout) -> bool {
+    new.size() < old / 2 && Class::of(new).is_none()
 }
 
 /// Allocates memory of the layout `new`, copies to it what fits of the contents of `at`, of the layout `old`, and frees

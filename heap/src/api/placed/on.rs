@@ -170,7 +170,7 @@ impl On<'_> {
         size: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
         // SAFETY: as the caller promises.
-        unsafe { ByAddress::resize_at(self, at, size) }
+        unsafe { ByAddress::resize_at(self, at, size, |_| 0..0) }
     }
 
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
