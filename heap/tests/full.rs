@@ -68,7 +68,7 @@ fn from_every_lane() {
         }
     }
 
-    let layout = Layout::from_size_align(700 << 10, 8).unwrap();
+    let layout = Layout::from_size_align(200 << 10, 8).unwrap();
     let all: Vec<_> = std::iter::from_fn(|| HEAP.alloc(layout)).collect();
     for cpu in 0..16 {
         CPU.store(cpu, Ordering::Relaxed);

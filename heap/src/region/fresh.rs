@@ -65,6 +65,20 @@ impl<'a> Fresh<'a> {
         self.bits(Self::stretches(units)).any(touched)
     }
 
+    /// Returns the first of the units that may be other than zero.
+    pub fn first_touched(&self, units: Range<u64>) -> Option<u64> {
+        if units.is_empty() {
+            return None;
+        }
+        let stretches = Self::stretches(units.clone());
+        let words = self.bits(stretches.clone()).zip(stretches.start / 64..);
+        let mut touched =
+            words.map(|((word, bits), number)| (word.load(Ordering::Relaxed) & bits, number));
+        let (bits, number) = touched.find(|&(bits, _)| bits != 0)?;
+        let stretch = 64 * number + u64::from(bits.trailing_zeros());
+        Some(units.start.max(stretch << STRETCH_LOG2))
+    }
+
     /// Returns the stretches that contain such units.
     fn stretches(units: Range<u64>) -> Range<u64> {
         units.start >> STRETCH_LOG2..units.end.div_ceil(1 << STRETCH_LOG2)

@@ -364,12 +364,13 @@ impl Region<'_> {
         bytes
     }
 
-    /// [Trims](Self::trim) the region if enough slabs have become whole. Returns whether that gave any memory back.
+    /// [Trims](Self::trim) the region if enough slabs have become whole, and memory is not short: then all of it has been
+    /// reached, and slabs that are whole serve their own size best. Returns whether that gave any memory back.
     ///
-    /// Cost: two loads, if not.
+    /// Cost: three loads, if not.
     #[inline]
     pub fn sweep(&self, lane: usize, refused: &mut u32) -> bool {
-        self.sweeps.is_due() && self.trim(lane, refused) > 0
+        !self.runs.is_short() && self.sweeps.is_due() && self.trim(lane, refused) > 0
     }
 
     /// Returns whether a run of this many bytes is no larger than the region.

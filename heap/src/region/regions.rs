@@ -288,7 +288,7 @@ impl<'a> Memory<'a> {
     /// were some, caches may have slots of others, and are asked for them; not otherwise, as what they give back makes
     /// slabs whole, and the next look due.
     ///
-    /// Cost: two loads for each region, if not.
+    /// Cost: three loads for each region, if not.
     pub fn swept(&self, lane: usize) -> &Self {
         let (mut refused, mut any) = (0, false);
         self.each(|region| any |= region.sweep(lane, &mut refused));

@@ -26,6 +26,9 @@ const COMMON_LOG2: u32 = 18;
 /// Runs of so many bytes or more get room to grow when they grow, log2.
 const STEPS_LOG2: u32 = 16;
 
+/// How many holes that are too small a search for the first fit passes before it looks elsewhere.
+const LOOKS: u64 = 64;
+
 /// The parts of an arena in which lanes begin to search for places of runs.
 const PARTS: u64 = 16;
 
@@ -92,7 +95,8 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// does while memory is not short.
     ///
     /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048. That of a
-    /// run of whole slots does so twice if none of its places begins at one.
+    /// run of whole slots does so twice if none of its places begins at one. A search for a shorter one looks at 64 pieces
+    /// at most, and then where the last one has found room.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let (units, end) = (Self::units_of(layout.size()), self.buddy.units());
         let is_large = units >= end >> LARGE_PART;
@@ -115,10 +119,13 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
         // A run that begins in front of the start may end behind it.
         let sooner = 0..end.min(start.saturating_add(units));
-        self.alloc_by(layout, lane, |units| units.within(start..end)).or_else(|| {
-            (start > 0)
-                .then(|| self.alloc_by(layout, lane, |units| units.within(sooner.clone())))?
-        })
+        let looks = if is_large { u64::MAX } else { LOOKS };
+        let first = |range: Range<u64>| {
+            self.alloc_by(layout, lane, |units| units.within(range.clone()).looks(looks))
+        };
+        first(start..end)
+            .or_else(|| if start > 0 { first(sooner) } else { None })
+            .or_else(|| if is_large { None } else { self.alloc_by(layout, lane, |units| units) })
     }
 
     #[inline]
@@ -191,6 +198,7 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::words::counted;
     use nbbs::metadata_words;
     use std::vec::Vec;
 
@@ -242,6 +250,29 @@ mod tests {
         assert_eq!(first, [0, 32, 128, 256, 320, 289, 1024]);
         runs.buddy.on(0).alloc_at(UNITS / 2, 1).unwrap();
         assert_eq!(alloc(256), Some(640));
+    }
+
+    /// Holes of a unit, among which runs of two are looked for while memory is short.
+    #[test]
+    fn short_runs_are_not_looked_for_in_each_hole() {
+        const MANY: u64 = 1 << 16;
+        let (words, memory) = (words_for(MANY), std::vec![0_u8; MANY as usize].leak());
+        let base = NonNull::from(memory).cast();
+        // SAFETY: the memory for all units begins there.
+        let runs = unsafe { Runs::<1>::new(Buddy::new(&words, MANY).unwrap(), base) };
+        let lane = runs.buddy.on(0);
+        // No block of half the units is free, and three in four units of the first half are in use.
+        (0..MANY / 2).step_by(4).for_each(|unit| _ = lane.alloc_at(unit, 3).unwrap());
+        lane.alloc_at(MANY - MANY / 4, 1).unwrap();
+        runs.look_if_short(0);
+        assert!(runs.is_short());
+        let alloc = || runs.alloc(Layout::from_size_align(2, 1).unwrap(), 0).unwrap();
+        // The first search lowers bounds.
+        alloc();
+        for _ in 0..1000 {
+            let (at, (loads, _)) = counted(alloc);
+            assert!(runs.offset(at) >= MANY as usize / 2 && loads < 1000, "{loads} loads");
+        }
     }
 
     /// Searches for large runs lower no bound that says so.

@@ -74,7 +74,7 @@ struct Search {
     range: Range<u64>,
     /// The units whose blocks have not been looked at yet.
     rest: Range<u64>,
-    /// How many more blocks are looked at in vain.
+    /// How many more pieces are looked at in vain.
     looks: u64,
 }
 
@@ -135,12 +135,17 @@ impl Search {
             } else if free.end < reach.end || reach.end == self.range.end {
                 self.rest.start = self.rest.start.max(free.end);
             }
-            self.looks = self.looks.saturating_sub(1);
-            if self.looks == 0 {
-                self.rest.end = self.rest.start;
-            }
+            self.tire();
         }
         place
+    }
+
+    /// Counts a look in vain. After the last one nothing is left to look at.
+    fn tire(&mut self) {
+        self.looks = self.looks.saturating_sub(1);
+        if self.looks == 0 {
+            self.rest.end = self.rest.start;
+        }
     }
 
     /// Goes on behind the first place, or the last, at `place`, which could not be claimed. The next place, perhaps at
@@ -268,6 +273,7 @@ impl<W: Word> Runs<'_, W> {
             // Between two units in use, without a look at what lies around.
             let is_closed = level == 0 && start > 0 && end < W::SHAPE.slots(0);
             if is_closed && u64::from(end - start) < search.wanted.units {
+                search.tire();
                 continue;
             }
             let piece = Piece { units: unit_of(start)..unit_of(end), below };

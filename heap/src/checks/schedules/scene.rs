@@ -155,7 +155,7 @@ impl Scene {
             }
             Op::Drain => {
                 let (memory, lane) = (Operations::memory(on), Operations::lane(on));
-                _ = Operations::with_cache(on, |cache, lane| cache.drain(&memory, lane));
+                _ = Operations::with_cache(on, |cache| cache.drain(&memory, lane));
                 Ok(())
             }
             Op::Discard => {
