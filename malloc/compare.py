@@ -47,7 +47,7 @@ def programs(folder):
     for tool in ["g++", "sqlite3"]:
         if not shutil.which(tool):
             sys.exit(f"not installed: {tool}")
-    for name in ["words", "random_sizes", "large_blocks"]:
+    for name in ["words", "random_sizes", "large_blocks", "turns", "shrunk_buffers"]:
         source = HERE / "programs" / f"{name}.cpp"
         subprocess.run(["g++", "-O2", "-std=c++17", "-pthread", source, "-o", f"{folder}/{name}"], check=True)
     words = str(HERE / "programs/words.cpp")
@@ -57,6 +57,8 @@ def programs(folder):
         "`sqlite3`: 300,000 rows, an index": ["sqlite3", ":memory:", QUERY],
         "maps of strings in C++, 4 threads": [f"{folder}/words"],
         "500 blocks of 33 to 900 KB, replaced": [f"{folder}/large_blocks", "500", "20000"],
+        "64 threads, 50 MiB each, in turn": [f"{folder}/turns", "64", "50"],
+        "1,000 buffers of 1 MiB, shrunk to fit": [f"{folder}/shrunk_buffers", "1000"],
         "nothing but random sizes, 1 thread": [f"{folder}/random_sizes", "1", "10000000"],
         "the same, 4 threads": [f"{folder}/random_sizes", "4", "5000000"],
     }

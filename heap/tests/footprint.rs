@@ -4,7 +4,7 @@ mod support;
 
 use std::ptr::NonNull;
 
-use nbbs_heap::Placed;
+use nbbs_heap::{Heap, Placed};
 use support::{layout, placed};
 
 const HELD: usize = 16 << 20;
@@ -65,6 +65,25 @@ fn large_runs_of_one_lane_after_the_other() {
     let starts: Vec<_> = starts.collect();
     let (first, last) = (starts.iter().min().unwrap(), starts.iter().max().unwrap());
     assert!(last - first < 16 << 20, "{} MiB", (last - first) >> 20);
+}
+
+/// Threads without numbers, one after the other, begin at few places.
+#[test]
+#[cfg_attr(miri, ignore = "takes minutes")]
+fn threads_after_each_other() {
+    static HEAP: Heap<{ 1 << 30 }> = Heap::new();
+    let processors = std::thread::available_parallelism().unwrap().get();
+    let holds = || {
+        let of = layout(100_000, 1);
+        let blocks: Vec<_> = (0..10).map(|_| HEAP.alloc(of).unwrap()).collect();
+        let first = blocks.iter().map(|at| at.addr().get()).min().unwrap();
+        // SAFETY: ours.
+        blocks.into_iter().for_each(|at| unsafe { HEAP.free(at, of) });
+        first >> 20
+    };
+    let threads = (0..32 * processors).map(|_| std::thread::spawn(holds).join().unwrap());
+    let places = threads.collect::<std::collections::BTreeSet<_>>().len();
+    assert!(places < 16 * processors, "{places} places, {processors} processors");
 }
 
 /// A program reads into buffers that are large enough, and keeps of each what it needs.

@@ -53,6 +53,16 @@ pub fn give_back() {
     });
 }
 
+/// Returns how many lanes threads have, a power of two: two for each processor, so that threads that run at the same time
+/// seldom share one. With one for each thread, what a thread has freed would lie where no other begins.
+fn lanes() -> usize {
+    #[cfg(target_os = "linux")]
+    let processors = crate::region::pages::system::processors();
+    #[cfg(not(target_os = "linux"))]
+    let processors = 8;
+    2 * processors.clamp(1, 512).next_power_of_two()
+}
+
 /// Returns the calling thread's lane. The first thread of a process has lane 0, which begins at the front of a heap, so
 /// that what it uses does not divide the memory.
 pub fn lane() -> usize {
@@ -65,7 +75,7 @@ impl Local {
     fn lane(&self) -> usize {
         if self.lane.get() == UNSET {
             // Relaxed: only the number matters, nothing is published with it.
-            self.lane.set(NEXT.fetch_add(1, Ordering::Relaxed));
+            self.lane.set(NEXT.fetch_add(1, Ordering::Relaxed) & (lanes() - 1));
         }
         self.lane.get()
     }

@@ -124,6 +124,13 @@ pub mod system {
     /// The numbers of Linux, on all its targets for which Rust has a standard library.
     const MADV_DONTNEED: c_int = 4;
     const SC_PAGESIZE: c_int = 30;
+    const SC_NPROCESSORS_ONLN: c_int = 84;
+
+    /// Returns how many processors the system uses.
+    pub fn processors() -> usize {
+        // SAFETY: it reads a number.
+        usize::try_from(unsafe { sysconf(SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+    }
 
     /// Returns the bytes of a page.
     pub fn page() -> usize {
