@@ -46,19 +46,3 @@ fn a_block_that_grows_by_steps() {
     on.trim();
     heap.audit().expect("nothing is lost");
 }
-
-#[test]
-fn a_block_that_changes_about_the_largest_slot() {
-    let bytes = Placed::bytes_for(1, 1 << 20).expect("such a heap");
-    let memory = NonNull::from(std::vec![0_u8; bytes].leak()).cast();
-    // SAFETY: the memory is leaked.
-    let on = unsafe { Placed::new(memory, bytes, 1) }.expect("room for it").on(0);
-    let run = on.alloc(std::alloc::Layout::new::<[u8; 34_000]>()).expect("room for it");
-    for size in [30_000, 34_000, 18_000, 34_000] {
-        // SAFETY: the block is ours.
-        assert_eq!(unsafe { on.resize_at(run, size) }, Ok(Some(run)), "{size} bytes");
-    }
-    // SAFETY: the block is ours, and so is what replaces it.
-    let slot = unsafe { on.resize_at(run, 10_000) }.expect("a block").expect("room for it");
-    assert!(slot != run && on.usable(slot).is_ok_and(|usable| usable < 12_000));
-}

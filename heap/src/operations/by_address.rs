@@ -87,8 +87,7 @@ pub trait ByAddress<'h>: Operations<'h> {
         let stays = || match (held, Class::of(new)) {
             (Held::Slot { class, .. }, to) => to == Some(class),
             (Held::Run { .. }, None) => self.resize_run_at(at, held.bytes(), size),
-            // What is still half as long stays, so that what changes about the largest slot does not move each time.
-            (Held::Run { .. }, Some(class)) => held.holds(class) || size >= held.bytes() / 2,
+            (Held::Run { .. }, Some(class)) => held.holds(class),
         };
         if !moves(held.bytes(), new) && stays() {
             return Ok(Some(at));
