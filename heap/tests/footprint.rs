@@ -134,3 +134,28 @@ fn a_buffer_that_shrinks_in_a_full_heap() {
     assert!(on.alloc(layout(900_000, 1)).is_some());
     assert_eq!(heap.audit(), Ok(()));
 }
+
+/// Memory of which only the address is known stays as it is, if it cannot become shorter or move.
+#[test]
+fn blocks_that_shrink_in_a_full_heap_by_their_addresses() {
+    let heap = placed(1, 1 << 20);
+    let on = heap.on(0);
+    let blocks = [(1000, 100), (300, 20), (100 << 10, 20_000), (40_000, 100)]
+        .map(|(size, less)| (on.alloc(layout(size, 1)).unwrap(), less));
+    while on.alloc(layout(1000, 1)).is_some() || on.alloc(layout(100, 1)).is_some() {}
+    while on.alloc(layout(20, 1)).is_some() {}
+    for (block, less) in blocks {
+        // SAFETY: ours.
+        assert!(unsafe { on.resize_at(block, less) }.is_ok_and(|at| at.is_some()), "{less} bytes");
+    }
+}
+
+/// A run of one unit cannot become less than half.
+#[test]
+fn aligned_units_stay() {
+    let heap = placed(1, 16 << 20);
+    let of = layout(1000, 1 << 20);
+    let at = heap.on(0).alloc(of).unwrap();
+    // SAFETY: ours.
+    assert_eq!(unsafe { heap.on(0).resize(at, of, 100) }, Some(at));
+}

@@ -147,6 +147,57 @@ fn what_is_freed_as_zero_is_not_cleared() {
     unsafe { HEAP.free(at, layout(BYTES, 1)) };
 }
 
+/// What a cache keeps is written to by who gets it from there, so it is not known to be zero any more.
+#[test]
+fn what_a_cache_keeps_is_cleared() {
+    const BYTES: usize = 64 << 10;
+    static HEAP: Heap<{ 8 << 20 }> = Heap::new();
+    let of = layout(BYTES, 1);
+    let at = HEAP.alloc_zeroed(of).unwrap();
+    // SAFETY: ours, and zero.
+    assert!(unsafe { HEAP.free_at_after(at, |bytes| 0..bytes) }.is_ok());
+    let again = HEAP.alloc(of).unwrap();
+    // SAFETY: ours.
+    unsafe { again.write_bytes(7, BYTES) };
+    // SAFETY: ours.
+    unsafe { HEAP.free(again, of) };
+    HEAP.trim();
+    let zeroed = HEAP.alloc_zeroed(of).unwrap();
+    assert_eq!([at, zeroed], [again; 2], "the case is not met");
+    // SAFETY: ours, and initialized.
+    let bytes = unsafe { NonNull::slice_from_raw_parts(zeroed, BYTES).as_ref() };
+    assert!(bytes.iter().all(|&byte| byte == 0));
+}
+
+/// Pages are passed once, also if what lies in front of them is known to be zero.
+#[test]
+fn what_was_discarded_is_not_passed_again() {
+    static HEAP: Heap<{ 64 << 20 }> = Heap::new();
+    let of = layout(16 << 20, 1);
+    let discarded = || {
+        let mut pieces = Vec::new();
+        let discard = |at: NonNull<u8>, bytes: usize| {
+            // SAFETY: nobody else has them.
+            unsafe { at.write_bytes(0, bytes) };
+            pieces.push((at.addr().get(), bytes));
+            true
+        };
+        // SAFETY: they are zero.
+        (unsafe { HEAP.discard(4096, discard) }.unwrap(), pieces)
+    };
+    let [front, behind] = [(); 2].map(|()| HEAP.alloc(of).unwrap());
+    for at in [front, behind] {
+        // SAFETY: ours.
+        unsafe { HEAP.free(at, of) };
+        let (bytes, mut pieces) = discarded();
+        assert!(bytes >= of.size() - (64 << 10), "{bytes} bytes");
+        pieces.sort_unstable();
+        let is_gap = |pair: &[(usize, usize)]| pair[0].0 + pair[0].1 != pair[1].0;
+        assert_eq!(pieces.windows(2).filter(|pair| is_gap(pair)).count(), 0, "pages are left");
+        assert!(discarded().0 <= 64 << 10, "pages are passed again");
+    }
+}
+
 #[test]
 fn nothing_that_is_held_is_discarded() {
     static HEAP: Heap<{ MUCH }> = Heap::new();

@@ -52,7 +52,8 @@ impl Cpu for Thread {
 /// The lanes are those up to this one, a power of two of them.
 static LAST_LANE: AtomicUsize = AtomicUsize::new(0);
 
-/// How many lanes there are for each processor: threads that run at the same time seldom share one.
+/// How many lanes there are for each processor, or up to twice as many: threads that run at the same time seldom share
+/// one.
 const LANES_EACH: usize = 2;
 
 /// Has threads use lanes for as many processors as the machine has.

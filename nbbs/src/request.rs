@@ -115,8 +115,9 @@ impl Request {
         self
     }
 
-    /// Gives up after a look around `blocks` free blocks in vain, 1 at least. Each has half the units or more, but units
-    /// in use too near. So a search among many holes that are too small is short, but may be refused where there is room.
+    /// Gives up after a look around `blocks` free blocks in vain, 1 at least. Each has more than a quarter of the units,
+    /// and too few free units around it. So a search among many holes that are too small is short, but may be refused
+    /// where there is room.
     ///
     /// ```
     /// # use nbbs::{Request, RequestError};

@@ -212,6 +212,24 @@ fn answers_outlive_a_recovery() {
     }
 }
 
+/// Who recovers may die in it, and the next one goes on with that.
+#[test]
+fn requests_outlive_who_recovers() {
+    for (step, dies_at) in (10..30).flat_map(|step| (0..6).map(move |dies_at| (step, dies_at))) {
+        let world = World::new();
+        let caches = world.caches();
+        let block = caches.alloc(1, 3).unwrap();
+        caches.free_sized(1, block, 3).unwrap();
+        caches.ask(1);
+        if die_before(step, || caches.alloc(1, 0)).is_some() {
+            break;
+        }
+        _ = die_before(dies_at, || caches.recover(1));
+        caches.recover(1);
+        assert!(world.is_emptied(), "dead at step {step}, and in the recovery at {dies_at}");
+    }
+}
+
 /// CPU 1 dies in an operation, at any step, or after somebody has taken its cache. What it was asked for before is asked
 /// of who next has its number.
 #[test]

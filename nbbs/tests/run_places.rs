@@ -35,6 +35,36 @@ fn beside_the_claim_of_a_dead_thread() {
     }
 }
 
+/// A bounded search finds the place that an unbounded one finds, or nothing; and that if the holes before it are no more.
+#[test]
+fn bounded_searches_find_the_same_place_or_none() {
+    for (hole, units, top_down) in
+        [(5, 9, false), (5, 9, true), (40, 65, false), (40, 65, true), (20, 33, true)]
+    {
+        let arena = Arena::<Steered>::new(1 << 11);
+        let buddy = arena.buddy();
+        let lane = buddy.on(0);
+        let step = (hole + 1_u64).next_power_of_two();
+        // Ten holes on each side of what is free.
+        let holes = (0..10 * step).step_by(step as usize);
+        let end = 1 << 11;
+        for at in holes.clone().chain(holes.map(|at| end - step - at)) {
+            lane.alloc_at(at + hole, step - hole).unwrap();
+        }
+        let request = || within(units, end, top_down);
+        let unbounded = lane.request(request()).unwrap();
+        lane.free(unbounded).unwrap();
+        let mut found = Vec::new();
+        for looks in 0..30 {
+            let bounded = lane.request(request().looks(looks)).ok();
+            assert!(bounded.is_none_or(|at| at == unbounded), "{looks} looks: {bounded:?}");
+            bounded.map(|at| lane.free(at).unwrap());
+            found.push(bounded.is_some());
+        }
+        assert!(found.is_sorted() && !found[0] && !found[5] && found[29], "{found:?}");
+    }
+}
+
 /// Another lane takes the first unit, or the last, or one in the middle, at each step of the search in turn. As the
 /// rest is free throughout, the request is met.
 #[test]

@@ -155,7 +155,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Allocates memory of a layout that is all zero; returns `None` if there is none.
     ///
     /// Cost: that of [`alloc`](Self::alloc), and a store for each word. Of a new run, the stretches of 64 KiB of which
-    /// nothing was ever handed out are not written to.
+    /// nothing was handed out since they were zero are not written to: at first, or since they were
+    /// [discarded](Self::discard) or [freed as zero](Self::free_at_after).
     ///
     /// ```
     /// use nbbs_heap::Heap;
@@ -218,8 +219,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// nothing has changed.
     ///
     /// It happens in place if the slot is of the right class for both sizes, and for a run if the units behind it are
-    /// free, or it keeps half of its bytes. A run that lies at a page can be made smaller, to more than 128 bytes, also when the heap is full,
-    /// unless another thread's allocation is just then passing below the run, or has died there.
+    /// free, or it keeps half of its units. A run that lies at a page can be made smaller, to more than 128 bytes, also
+    /// when the heap is full, unless another thread's allocation is just then passing below the run, or has died there.
+    /// What would move, and finds no memory, has caches emptied first, as an allocation does that finds none.
     ///
     /// ```
     /// # use nbbs_heap::Heap;

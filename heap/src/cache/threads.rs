@@ -53,8 +53,8 @@ pub fn give_back() {
     });
 }
 
-/// Returns how many lanes threads have, a power of two: two for each processor, so that threads that run at the same time
-/// seldom share one. With one for each thread, what a thread has freed would lie where no other begins.
+/// Returns how many lanes threads have, a power of two: two to four for each processor, so that threads that run at the
+/// same time seldom share one. With one for each thread, what a thread has freed would lie where no other begins.
 fn lanes() -> usize {
     #[cfg(target_os = "linux")]
     let processors = crate::region::pages::system::processors();

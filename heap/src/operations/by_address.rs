@@ -53,10 +53,11 @@ pub trait ByAddress<'h>: Operations<'h> {
                 // A cache that is given one looks itself.
                 Held::Run { .. } if bytes > LARGEST => {
                     let zero = aborting(|| last(bytes));
-                    self.memory().at(at, |region| region.renew(at, &zero));
-                    self.try_free_run(at, bytes)
+                    self.try_free_run(at, bytes, &zero)
                 }
-                Held::Run { .. } => !self.keeps_held(held, at) && self.try_free_run(at, bytes),
+                Held::Run { .. } => {
+                    !self.keeps_held(held, at) && self.try_free_run(at, bytes, &(0..0))
+                }
             };
             is_freed.then_some(bytes).ok_or(FreeError::NotAllocated { address: at.addr().get() })
         });
@@ -93,7 +94,9 @@ pub trait ByAddress<'h>: Operations<'h> {
             return Ok(Some(at));
         }
         let Some(moved) = self.alloc(new) else {
-            return Ok(self.resize_refused(at, stays, new));
+            let stays = self.resize_refused(at, stays, new);
+            // Nobody needs to know how long it is, so that it may stay longer than it has to be.
+            return Ok(stays.or_else(|| (size <= held.bytes()).then_some(at)));
         };
         // SAFETY: the caller holds both, and they have this many bytes.
         unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };

@@ -5,6 +5,7 @@ mod by_address;
 pub use by_address::ByAddress;
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use crate::cache::{Cache, KeptRuns};
@@ -344,20 +345,22 @@ pub trait Operations<'h>: Copy {
 
     #[cold]
     fn free_run(self, at: NonNull<u8>, layout: Layout) {
-        if !self.try_free_run(at, layout.size()) {
+        if !self.try_free_run(at, layout.size(), &(0..0)) {
             self.memory().refuse();
         }
     }
 
-    /// Frees a run: to the caller's cache, unless that has no room. Returns whether there was one, which the cache does
-    /// not keep already.
-    fn try_free_run(self, at: NonNull<u8>, bytes: usize) -> bool {
-        let (memory, lane) = (self.memory(), self.lane());
+    /// Frees a run, of which some bytes are `zero`: to the caller's cache, unless that has no room. Returns whether there
+    /// was one, which the cache does not keep already.
+    fn try_free_run(self, at: NonNull<u8>, bytes: usize, zero: &Range<usize>) -> bool {
         let free = |region: &Region<'_>| {
-            let kept = self.free_run_to_cache(region, at, bytes);
-            kept.unwrap_or_else(|| region.free_held_run(at, bytes, lane))
+            self.free_run_to_cache(region, at, bytes).unwrap_or_else(|| {
+                // Not of what the cache keeps: it does not record that whoever gets that writes to it.
+                region.renew(at, zero);
+                region.free_held_run(at, bytes, self.lane())
+            })
         };
-        memory.at(at, free) == Some(true)
+        self.memory().at(at, free) == Some(true)
     }
 
     /// Frees a run to the caller's cache. Returns `None` if the cache does not keep it, and otherwise whether it did not
@@ -406,7 +409,8 @@ pub trait Operations<'h>: Copy {
 /// than half. What it leaves in place would lie in a hole as long as it was, which nothing as long fits into again; and
 /// the copy is shorter than that.
 fn moves(old: usize, new: Layout) -> bool {
-    new.size() < old / 2 && Class::of(new).is_none()
+    let units = Runs::<UNIT>::units_of;
+    units(new.size()) < units(old) / 2 && Class::of(new).is_none()
 }
 
 /// Allocates memory of the layout `new`, copies to it what fits of the contents of `at`, of the layout `old`, and frees

@@ -7,6 +7,7 @@ use nbbs::Piece;
 
 use crate::class::UNIT;
 use crate::region::Region;
+use crate::region::fresh::STRETCH_LOG2;
 use crate::watch;
 
 /// The most units that are withheld from others at a time: 1 MiB.
@@ -69,8 +70,9 @@ impl Region<'_> {
             let Piece::Free { index, order } = piece else { return };
             let (mut first, end) = (index, index + (1 << order));
             while let Some(touched) = self.fresh.first_touched(first..end) {
-                // A page may begin in front of the stretch.
-                first = first.max((touched + 1).saturating_sub((MOST_PAGE / UNIT) as u64));
+                // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
+                let stretch = touched & !((1 << STRETCH_LOG2) - 1);
+                first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
                 let last = end.min(first + MOST_UNITS);
                 bytes += self.discard_units(first..last, page, lane, discard);
                 first = last;

@@ -94,9 +94,10 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
     /// more. A large run of whole slots is claimed and freed by few read-modify-writes if it begins at one, which it
     /// does while memory is not short.
     ///
-    /// Cost: a search for a large run looks at each free piece that has a block of half its size: at most 2048. That of a
-    /// run of whole slots does so twice if none of its places begins at one. A search for a shorter one looks at 64 pieces
-    /// at most, and then where the last one has found room.
+    /// Cost: a search for a large run looks at each free piece that has a block of a quarter of its size: at most 4096. That
+    /// of a run of whole slots does so twice if none of its places begins at one. A search for a shorter one looks at 64
+    /// pieces at most on each side of where it begins, then at 160 from where the last one has found room, and at all
+    /// others only if none of these has room for it.
     pub fn alloc(&self, layout: Layout, lane: usize) -> Option<NonNull<u8>> {
         let (units, end) = (Self::units_of(layout.size()), self.buddy.units());
         let is_large = units >= end >> LARGE_PART;

@@ -220,11 +220,11 @@ impl<'a, W: Word> Caches<'a, W> {
         if let Some(part) = self.part(cpu) {
             // Relaxed: a caller that knows of the death has learnt it in a way that orders the death before this.
             let died_busy = part.get(BUSY, Ordering::Relaxed) != 0;
-            // Both Release: as in `end` and `untake`, on behalf of the dead.
-            part.0[BUSY].store(0, Ordering::Release);
-            // The dead may have been giving everything back, as it was asked to; a taker was.
+            // Both Release: as in `untake` and `end`, on behalf of the dead. The dead may have been giving everything back,
+            // as it was asked to; a taker was. First, as who does this may die in it, too.
             let to_do = |old| if died_busy || old & TAKEN != 0 { ASK } else { old };
             part.change(0, to_do, Ordering::Release);
+            part.0[BUSY].store(0, Ordering::Release);
         }
     }
 

@@ -19,7 +19,7 @@ use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
 pub(crate) use path::{Path, WayDown};
 
-/// The cursor of a lane that does not begin anywhere, but searches, whatever the level. No word has this number.
+/// The cursor of a lane that does not begin anywhere, but searches, for orders of one level. No word has this number.
 pub(crate) const NOWHERE: u64 = u64::MAX - 1;
 
 /// An arena: its tree, and the notes of its lanes.
