@@ -98,10 +98,11 @@ fn buffers_that_shrink_to_fit() {
             let first = buffer.addr().get();
             // SAFETY: ours.
             unsafe { buffer.write_bytes(1, kept) };
-            // SAFETY: ours.
             let fits = if by_address {
+                // SAFETY: ours.
                 unsafe { on.resize_at(buffer, kept) }.unwrap()
             } else {
+                // SAFETY: ours.
                 unsafe { on.resize(buffer, of, kept) }
             };
             // SAFETY: ours, and written to.
@@ -111,7 +112,7 @@ fn buffers_that_shrink_to_fit() {
         };
         let start = shrunk(40_000);
         let reached = (0..300).map(|_| shrunk(40_000)).max().unwrap();
-        let most = 300 * 40 << 10;
+        let most = (300 * 40) << 10;
         assert!(reached < start + most + 2 * BUFFER, "{} KiB", (reached - start) >> 10);
         // More than half stays where it is.
         let buffer = on.alloc(of).unwrap();

@@ -100,9 +100,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
     ///
     /// What grows in place to 64 KiB or more gets up to a sixteenth more than it asks for, unless memory is short, so that
-    /// most small steps change nothing; what is to be shorter by as little stays as it is. So it may be longer than a
-    /// layout of `size` bytes, and is freed [by address](Self::free_at). What becomes less than half as long moves, as it
-    /// would leave a hole that nothing as long fits into again.
+    /// most small steps change nothing; what is to be shorter by as little stays as it is, and so does what cannot become
+    /// shorter in a full heap. What becomes less than half as long moves, as it would leave a hole that nothing as long
+    /// fits into again.
     ///
     /// Cost: that of [`usable`](Self::usable), and that of [`resize`](Self::resize) where the bytes do not suffice.
     ///
@@ -123,7 +123,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// [`FreeError`] if nothing is allocated there.
     ///
     /// # Safety
-    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned. That may be
+    /// longer than memory of any layout of `size` bytes, and is freed and resized [by its address](Self::free_at) alone.
     pub unsafe fn resize_at(
         &'static self,
         at: NonNull<u8>,

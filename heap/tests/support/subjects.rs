@@ -113,9 +113,10 @@ impl Memory for Given {
     }
 
     unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
-        // What has been resized by its address may be longer than its layout, and is freed so.
-        let exact = layout.size().next_multiple_of(1024);
-        if exact > 32 << 10 && self.on_cpu().usable(at).is_ok_and(|usable| usable > exact) {
+        // What has been resized by its address may be longer than any memory of its layout, and is freed so.
+        let (size, usable) = (layout.size(), self.on_cpu().usable(at).unwrap_or(0));
+        let most = if size > 32 << 10 { size.next_multiple_of(1024) } else { size + size / 8 + 16 };
+        if usable > most {
             // SAFETY: as the caller promises.
             unsafe { self.free_at(at, layout) };
             return;

@@ -163,7 +163,7 @@ impl On<'_> {
     /// [`FreeError`] if nothing is allocated there.
     ///
     /// # Safety
-    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    /// That of [`Heap::resize_at`](crate::Heap::resize_at).
     pub unsafe fn resize_at(
         self,
         at: NonNull<u8>,

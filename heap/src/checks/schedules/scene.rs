@@ -24,6 +24,8 @@ struct Block {
     by: usize,
     /// What all its bytes are.
     mark: u8,
+    /// Whether it was resized by its address, so that nobody knows its layout any more.
+    by_address: bool,
 }
 
 // SAFETY: the owner of this value holds the block.
@@ -189,7 +191,7 @@ impl Scene {
         };
         self.owners.take(at.addr().get(), layout)?;
         let number = self.granted.fetch_add(1, Ordering::Relaxed);
-        let block = Block { at, layout, by: lane, mark: number as u8 | 1 };
+        let block = Block { at, layout, by: lane, mark: number as u8 | 1, by_address: false };
         if zeroed {
             block.check(layout.size(), 0)?;
         }
@@ -208,7 +210,7 @@ impl Scene {
         let (at, layout) = (block.at, block.layout);
         block.check(layout.size(), block.mark)?;
         self.owners.give(at.addr().get(), layout)?;
-        if by_address {
+        if by_address || block.by_address {
             // SAFETY: the block is ours.
             let freed = unsafe { self.on(lane).free_at(at) };
             return freed.map(|_| ()).map_err(|error| wrong("free_at", error));
@@ -226,6 +228,7 @@ impl Scene {
         by_address: bool,
     ) -> Result<(), Violation> {
         let Block { at, layout, mark, .. } = block;
+        let by_address = by_address || block.by_address;
         block.check(layout.size(), mark)?;
         self.owners.give(at.addr().get(), layout)?;
         let (on, mut align) = (self.on(lane), layout.align());
@@ -238,7 +241,8 @@ impl Scene {
             unsafe { on.resize(at, layout, size) }
         };
         let new = moved.map_or(layout, |_| Layout::from_size_align(size, align).unwrap());
-        let block = Block { at: moved.unwrap_or(at), layout: new, ..block };
+        let by_address = block.by_address || by_address && moved.is_some();
+        let block = Block { at: moved.unwrap_or(at), layout: new, by_address, ..block };
         self.owners.take(block.at.addr().get(), new)?;
         block.check(new.size().min(layout.size()), mark)?;
         self.put(block);
