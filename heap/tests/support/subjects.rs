@@ -2,7 +2,9 @@
 
 use std::alloc::{GlobalAlloc, Layout};
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::ptr::NonNull;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use nbbs_heap::{AddError, Cpu, Heap, On, Placed, Small};
 
@@ -107,16 +109,19 @@ impl Given {
     }
 }
 
+/// The blocks that were resized by their addresses, and are freed so.
+fn resized() -> MutexGuard<'static, BTreeSet<usize>> {
+    static RESIZED: Mutex<BTreeSet<usize>> = Mutex::new(BTreeSet::new());
+    RESIZED.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 impl Memory for Given {
     fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         self.on_cpu().alloc(layout)
     }
 
     unsafe fn free(self, at: NonNull<u8>, layout: Layout) {
-        // What has been resized by its address may be longer than any memory of its layout, and is freed so.
-        let (size, usable) = (layout.size(), self.on_cpu().usable(at).unwrap_or(0));
-        let most = if size > 32 << 10 { size.next_multiple_of(1024) } else { size + size / 8 + 16 };
-        if usable > most {
+        if resized().contains(&at.addr().get()) {
             // SAFETY: as the caller promises.
             unsafe { self.free_at(at, layout) };
             return;
@@ -129,7 +134,10 @@ impl Memory for Given {
         let on = self.on_cpu();
         if layout.align() <= 16 {
             // SAFETY: as the caller promises.
-            return unsafe { on.resize_at(at, size) }.unwrap();
+            let moved = unsafe { on.resize_at(at, size) }.unwrap()?;
+            resized().remove(&at.addr().get());
+            resized().insert(moved.addr().get());
+            return Some(moved);
         }
         // What is moved by its address alone would only be aligned to 16 bytes.
         let moved = on.alloc(Layout::from_size_align(size, layout.align()).ok()?)?;
@@ -158,6 +166,7 @@ impl Subject for Given {
     unsafe fn free_at(self, at: NonNull<u8>, layout: Layout) {
         let usable = self.on_cpu().usable(at).unwrap();
         assert!(usable >= layout.size(), "{layout:?}: {usable} bytes");
+        resized().remove(&at.addr().get());
         // SAFETY: as the caller promises.
         assert_eq!(unsafe { self.on_cpu().free_at(at) }, Ok(usable));
     }
