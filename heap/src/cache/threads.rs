@@ -5,6 +5,8 @@ use core::ptr::{eq, null};
 use core::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::cache::{Cache, Turn, ends};
+#[cfg(target_os = "linux")]
+use crate::region::pages::system::processors;
 use crate::region::{Memory, Regions};
 
 /// A thread's cache, for the first heap that the thread uses.
@@ -56,11 +58,22 @@ pub fn give_back() {
 /// Returns how many lanes threads have, a power of two: two to four for each processor, so that threads that run at the
 /// same time seldom share one. With one for each thread, what a thread has freed would lie where no other begins.
 fn lanes() -> usize {
-    #[cfg(target_os = "linux")]
-    let processors = crate::region::pages::system::processors();
-    #[cfg(not(target_os = "linux"))]
-    let processors = 8;
-    2 * processors.clamp(1, 512).next_power_of_two()
+    static LANES: AtomicUsize = AtomicUsize::new(0);
+    // Relaxed, here and below: all threads find the same number, and nothing is published with it.
+    match LANES.load(Ordering::Relaxed) {
+        0 => {
+            let lanes = 2 * processors().clamp(1, 512).next_power_of_two();
+            LANES.store(lanes, Ordering::Relaxed);
+            lanes
+        }
+        lanes => lanes,
+    }
+}
+
+/// Returns a number of processors, as nothing tells it here without memory.
+#[cfg(not(target_os = "linux"))]
+fn processors() -> usize {
+    8
 }
 
 /// Returns the calling thread's lane. The first thread of a process has lane 0, which begins at the front of a heap, so
