@@ -54,17 +54,16 @@ impl<'a> Behind<'a> {
             return Vec::new();
         }
         let copy: Vec<Stepped> = (0..cache_words(1)).map(|_| Stepped::default()).collect();
-        let requests = self.place_of_requests();
-        for (place, (to, from)) in copy.iter().zip(self.words_of(cpu)).enumerate() {
+        for (to, from) in copy.iter().zip(self.words_of(cpu)) {
             match from.load(Ordering::Relaxed) {
                 0 => {}
-                // The copy is not to give anything back.
-                _ if place == requests => {}
                 value => to.store(value, Ordering::Relaxed),
             }
         }
         let caches = self.of(&copy);
         caches.recover(0);
+        // The copy is not to give anything back, whatever was requested of its original, and of the dead.
+        copy[self.place_of_requests()].store(0, Ordering::Relaxed);
         let hits = |(order, count): (u32, u64)| {
             let taken = (0..count).filter_map(move |_| caches.alloc(0, order).ok());
             taken.map(move |index| Block { index, order })
