@@ -11,6 +11,15 @@ use support::{Memory, assert_whole, layout, memory, placed};
 /// The size of the memory: less under Miri, which is slow.
 const MUCH: usize = (if cfg!(miri) { 1 } else { 8 }) << 20;
 
+/// Returns whether so many bytes are zero.
+///
+/// # Safety
+/// They are the caller's, and initialized.
+unsafe fn is_zero(at: NonNull<u8>, bytes: usize) -> bool {
+    // SAFETY: as the caller promises.
+    unsafe { NonNull::slice_from_raw_parts(at, bytes).as_ref() }.iter().all(|&byte| byte == 0)
+}
+
 /// Allocates zeroed memory, frees memory that is not zero, and resizes, at random.
 fn programs<const B: usize>(heap: &'static Heap<B>, seed: u64, mut more: impl FnMut()) {
     let (mut rng, mut held) = (fastrand::Rng::with_seed(seed), Vec::new());
@@ -117,8 +126,7 @@ fn pages_come_back_if_it_panics() {
     assert_whole(&HEAP);
     let at = HEAP.alloc_zeroed(of).unwrap();
     // SAFETY: ours.
-    let zero = unsafe { NonNull::slice_from_raw_parts(at, of.size()).as_ref() };
-    assert!(zero.iter().all(|&byte| byte == 0));
+    assert!(unsafe { is_zero(at, of.size()) });
     // SAFETY: ours.
     unsafe { HEAP.free(at, of) };
 }
@@ -128,12 +136,9 @@ fn pages_come_back_if_it_panics() {
 fn what_is_freed_as_zero_is_not_cleared() {
     const BYTES: usize = 1 << 20;
     static HEAP: Heap<{ 4 << 20 }> = Heap::new();
-    let fill = |at: NonNull<u8>| {
-        // SAFETY: ours.
-        unsafe { at.write_bytes(7, BYTES) };
-    };
     let at = HEAP.alloc(layout(BYTES, 1)).unwrap();
-    fill(at);
+    // SAFETY: ours.
+    unsafe { at.write_bytes(7, BYTES) };
     let said = 100_000..900_000;
     // SAFETY: ours; what is not zero, though said to be, shows what is not cleared.
     assert_eq!(unsafe { HEAP.free_at_after(at, |_| said.clone()) }, Ok(BYTES));
@@ -165,8 +170,7 @@ fn what_a_cache_keeps_is_cleared() {
     let zeroed = HEAP.alloc_zeroed(of).unwrap();
     assert_eq!([at, zeroed], [again; 2], "the case is not met");
     // SAFETY: ours, and initialized.
-    let bytes = unsafe { NonNull::slice_from_raw_parts(zeroed, BYTES).as_ref() };
-    assert!(bytes.iter().all(|&byte| byte == 0));
+    assert!(unsafe { is_zero(zeroed, BYTES) });
 }
 
 /// Pages are passed once, also if what lies in front of them is known to be zero.

@@ -9,8 +9,8 @@ use nbbs_heap::Placed;
 
 use crate::environment;
 use crate::line::{Text, say};
-use crate::system::{discard, keeping_errno, map, page, processors, uncancelled, unmap};
-use crate::thread::{HEAP, spread_over};
+use crate::system::{discard, keeping_errno, map, page, uncancelled, unmap};
+use crate::thread::HEAP;
 
 /// The bytes of address space that the heap was given, or is being given. Relaxed everywhere, as below: a number that
 /// chooses who gives it more; the heap itself says what it has.
@@ -80,12 +80,7 @@ fn grow(given: usize, layout: Layout) -> bool {
     // A region has less to spare than a heap of its own would.
     let Some(least) = needed.and_then(|bytes| Placed::bytes_for(1, bytes)) else { return false };
     let least = least.max(1 << 20);
-    let usual = if given == 0 {
-        spread_over(processors());
-        first()
-    } else {
-        given
-    };
+    let usual = if given == 0 { first() } else { given };
     let wanted = usual.max(least.saturating_mul(2)).min(MOST);
     let halves = (0..usize::BITS).map(|by| wanted >> by).take_while(|&bytes| bytes > least);
     // Of what no program usually gets the system is to say whether it can ever have that.

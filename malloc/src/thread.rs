@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap, Overlap};
 
-use crate::system::keeping_errno;
+use crate::system::{keeping_errno, processors};
 
 /// The heap of the program, which has no memory at first.
 pub static HEAP: Heap<0, THREADS, Thread> = Heap::new();
@@ -56,10 +56,12 @@ static LAST_LANE: AtomicUsize = AtomicUsize::new(0);
 /// one.
 const LANES_EACH: usize = 2;
 
-/// Has threads use lanes for as many processors as the machine has.
-pub fn spread_over(processors: usize) {
-    let lanes = processors.clamp(1, THREADS).next_power_of_two() * LANES_EACH;
-    LAST_LANE.store(lanes - 1, Ordering::Relaxed);
+/// Has threads use lanes for as many processors as the system has, once there is a second thread.
+fn spread() {
+    if LAST_LANE.load(Ordering::Relaxed) == 0 {
+        let lanes = processors().clamp(1, THREADS).next_power_of_two() * LANES_EACH;
+        LAST_LANE.store(lanes - 1, Ordering::Relaxed);
+    }
 }
 
 /// Gives the calling thread a number. Its own calls from in here, as the C library may need memory for the key, and
@@ -67,7 +69,13 @@ pub fn spread_over(processors: usize) {
 #[cold]
 fn begin() {
     own::set(THREADS + 1);
-    let number = keeping_errno(|| already().or_else(take_announced)).unwrap_or(THREADS);
+    let number = keeping_errno(|| {
+        let number = already().or_else(take_announced).unwrap_or(THREADS);
+        if number > 0 {
+            spread();
+        }
+        number
+    });
     own::set(number + 1);
 }
 

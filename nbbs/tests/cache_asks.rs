@@ -25,6 +25,16 @@ impl World {
         Caches::new(self.arena.buddy(), &self.words).with_caps(caps)
     }
 
+    /// Has CPU 1 keep a block of each of these orders.
+    fn keep(&self, orders: impl IntoIterator<Item = u32>) {
+        let caches = self.caches();
+        for order in orders {
+            let block = caches.alloc(1, order).unwrap();
+            caches.free_sized(1, block, order).unwrap();
+        }
+        assert!(caches.cached().units > 0);
+    }
+
     /// Returns whether CPU 1 keeps nothing, or nothing after its next operation.
     fn is_emptied(&self) -> bool {
         let is_empty = || self.caches().cached().units == 0;
@@ -146,10 +156,7 @@ fn no_drain_is_forgotten_while_others_empty_the_cache() {
             for steps in 2..40 {
                 let world = World::new();
                 let caches = world.caches();
-                for order in [0, 7] {
-                    let block = caches.alloc(1, order).unwrap();
-                    caches.free_sized(1, block, order).unwrap();
-                }
+                world.keep([0, 7]);
                 let bodies: Vec<Body<'_>> = vec![
                     Box::new(|| {
                         work(&caches);
@@ -197,11 +204,7 @@ fn answers_outlive_a_recovery() {
     for step in 0.. {
         let world = World::new();
         let caches = world.caches();
-        for order in [0, 3] {
-            let block = caches.alloc(1, order).unwrap();
-            caches.free_sized(1, block, order).unwrap();
-        }
-        assert!(caches.cached().units > 0);
+        world.keep([0, 3]);
         caches.ask(1);
         if die_before(step, || caches.alloc(1, 0)).is_some() {
             assert!(step > 20, "{step} steps");
@@ -218,8 +221,7 @@ fn requests_outlive_who_recovers() {
     for (step, dies_at) in (10..30).flat_map(|step| (0..6).map(move |dies_at| (step, dies_at))) {
         let world = World::new();
         let caches = world.caches();
-        let block = caches.alloc(1, 3).unwrap();
-        caches.free_sized(1, block, 3).unwrap();
+        world.keep([3]);
         caches.ask(1);
         if die_before(step, || caches.alloc(1, 0)).is_some() {
             break;

@@ -2,7 +2,7 @@
 
 use std::fmt::Debug;
 
-use nbbs::sync::{AtomicU64, Ordering, Word};
+use nbbs::sync::{AtomicU64, Word};
 use nbbs::{
     Block, Buddy, Caches, Caps, Metadata, MetadataBox, Request, Zone, Zones, cache_words,
     metadata_words,
@@ -35,34 +35,9 @@ fn zones_print_their_arenas() {
     assert_prints(zones.on(3), &format!("Zones {{ {listed}, lane: Some(3) }}"));
 }
 
-/// A word without `Debug`.
-struct Unprinted(AtomicU64);
-
-impl Word for Unprinted {
-    fn load(&self, order: Ordering) -> u64 {
-        self.0.load(order)
-    }
-
-    fn store(&self, value: u64, order: Ordering) {
-        self.0.store(value, order);
-    }
-
-    fn compare_exchange(
-        &self,
-        current: u64,
-        new: u64,
-        success: Ordering,
-        failure: Ordering,
-    ) -> Result<u64, u64> {
-        self.0.compare_exchange(current, new, success, failure)
-    }
-}
-
-#[test]
-fn handles_print_whether_or_not_their_words_can() {
-    let zeros = |words| (0..words).map(|_| Unprinted(AtomicU64::new(0))).collect::<Vec<_>>();
-    let (words, cache) = (zeros(metadata_words(64)), zeros(cache_words(1)));
-    let buddy = Buddy::new(&words, 64).unwrap();
+/// Compiles only if what it prints can be printed whether or not the words can: nothing is known of `W` but that.
+fn assert_handles_print<W: Word>(words: &[W], cache: &[W]) {
+    let buddy = Buddy::new(words, 64).unwrap();
     let (zone, caps) = (Zone { base: 0, buddy }, Caps::new());
     assert_prints(zone, "Zone { base: 0, buddy: Buddy { units: 64, .. } }");
     let zones = format!("Zones {{ zones: [{zone:?}], lane: None }}");
@@ -72,7 +47,13 @@ fn handles_print_whether_or_not_their_words_can() {
     let rest = format!("caps: {caps:?}");
     assert_prints(buddy.cache(0), &format!("Cache {{ buddy: {buddy:?}, lane: 0, {rest}, .. }}"));
     let caches = format!("Caches {{ buddy: {buddy:?}, {rest}, cpus: 1, .. }}");
-    assert_prints(Caches::new(buddy, &cache), &caches);
+    assert_prints(Caches::new(buddy, cache), &caches);
+}
+
+#[test]
+fn handles_print_whether_or_not_their_words_can() {
+    let zeros = |words| (0..words).map(|_| AtomicU64::new(0)).collect::<Vec<_>>();
+    assert_handles_print(&zeros(metadata_words(64)), &zeros(cache_words(1)));
 }
 
 #[test]

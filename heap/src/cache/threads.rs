@@ -88,7 +88,9 @@ impl Local {
     fn lane(&self) -> usize {
         if self.lane.get() == UNSET {
             // Relaxed: only the number matters, nothing is published with it.
-            self.lane.set(NEXT.fetch_add(1, Ordering::Relaxed) & (lanes() - 1));
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            // A program of one thread need not know how many lanes there are.
+            self.lane.set(if number == 0 { 0 } else { number & (lanes() - 1) });
         }
         self.lane.get()
     }
@@ -114,8 +116,8 @@ pub fn claim(regions: &'static Regions, memory: Memory<'static>) {
     });
 }
 
-/// Calls `visit` with the calling thread's cache. Returns `None` if the cache is not this heap's, or in use
-/// by what the caller has interrupted, or the thread is ending.
+/// Calls `visit` with the calling thread's cache. Returns `None` if the cache is not this heap's, or in use by what the
+/// caller has interrupted, or the thread is ending.
 #[inline]
 pub fn with<R>(regions: &'static Regions, visit: impl FnOnce(&mut Cache) -> R) -> Option<R> {
     LOCAL

@@ -6,6 +6,10 @@
 //! steps         blocks that grow by small steps               sweeps        looks for whole slabs
 //! ```
 
+use core::ptr::NonNull;
+
+use crate::api::Placed;
+
 mod hits;
 #[cfg(not(miri))]
 mod loads;
@@ -16,3 +20,11 @@ mod second_frees;
 mod steps;
 #[cfg(not(miri))]
 mod sweeps;
+
+/// Makes a heap for one caller, in which at least so many bytes can be allocated, in memory that is leaked.
+fn placed(bytes: usize) -> &'static Placed {
+    let bytes = Placed::bytes_for(1, bytes).expect("such a heap");
+    let memory = NonNull::from(std::vec![0_u8; bytes].leak()).cast();
+    // SAFETY: the memory is leaked.
+    unsafe { Placed::new(memory, bytes, 1) }.expect("room for it")
+}

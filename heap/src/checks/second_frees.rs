@@ -4,6 +4,7 @@ use core::alloc::Layout;
 use core::cell::Cell;
 use core::ptr::NonNull;
 
+use super::placed;
 use crate::api::{On, Placed};
 use crate::class::UNIT;
 use crate::words::interrupted;
@@ -43,10 +44,7 @@ fn a_free_slot_that_an_operation_has_in_hand() {
     let mut accepted = 0;
     for (held, operation) in [(1, trim), (2, alloc)] {
         for step in 1.. {
-            let bytes = Placed::bytes_for(1, UNIT << 6).expect("such a heap");
-            let memory = NonNull::from(std::vec![0_u8; bytes].leak()).cast();
-            // SAFETY: the memory is leaked.
-            let heap = unsafe { Placed::new(memory, bytes, 1) }.expect("room for it");
+            let heap = placed(UNIT << 6);
             // Two slabs of eight slots, of which one slot is held.
             let blocks = [(); 16].map(|()| past_caches(heap).alloc(SLOT).expect("a slot"));
             // SAFETY: the blocks are ours.

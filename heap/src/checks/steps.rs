@@ -1,8 +1,6 @@
 //! A block that grows by small steps, as by `realloc` for each line of a file.
 
-use core::ptr::NonNull;
-
-use crate::api::Placed;
+use super::placed;
 use crate::class::UNIT;
 use crate::words::counted;
 
@@ -19,10 +17,7 @@ fn most(size: usize) -> usize {
 
 #[test]
 fn a_block_that_grows_by_steps() {
-    let bytes = Placed::bytes_for(1, 4 * END).expect("such a heap");
-    let memory = NonNull::from(std::vec![0_u8; bytes].leak()).cast();
-    // SAFETY: the memory is leaked.
-    let heap = unsafe { Placed::new(memory, bytes, 1) }.expect("room for it");
+    let heap = placed(4 * END);
     let on = heap.on(0);
     let resize = |at, size| {
         // SAFETY: the block is ours, and so is what replaces it.

@@ -1,9 +1,8 @@
 //! How often whole slabs are looked for.
 
 use core::alloc::Layout;
-use core::ptr::NonNull;
 
-use crate::api::Placed;
+use super::placed;
 use crate::class::{Class, LARGEST};
 use crate::operations::Operations;
 
@@ -12,10 +11,7 @@ use crate::operations::Operations;
 #[test]
 fn caches_that_give_back_do_not_make_looks_go_on() {
     const ROUNDS: usize = 100;
-    let bytes = Placed::bytes_for(1, 512 << 20).expect("such a heap");
-    let memory = NonNull::from(std::vec![0_u8; bytes].leak()).cast();
-    // SAFETY: the memory is leaked.
-    let on = unsafe { Placed::new(memory, bytes, 1) }.expect("room for it").on(0);
+    let on = placed(512 << 20).on(0);
     let held = |bytes, count| {
         let layout = Layout::from_size_align(bytes, 1).expect("a layout");
         let blocks: std::vec::Vec<_> =

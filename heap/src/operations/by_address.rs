@@ -5,7 +5,7 @@ use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::{Operations, moves};
-use crate::class::{Class, GRAIN, LARGEST};
+use crate::class::{Class, GRAIN, LARGEST, UNIT};
 use crate::error::FreeError;
 use crate::region::{Held, Region};
 use crate::unwind::aborting;
@@ -111,8 +111,10 @@ pub trait ByAddress<'h>: Operations<'h> {
     fn resize_run_at(self, at: NonNull<u8>, bytes: usize, size: usize) -> bool {
         let with_room = |region: &Region<'_>| region.with_room(at, size);
         let Some(most) = self.memory().at(at, with_room) else { return false };
+        // Without room `most` is what the last line asks for, which need not be asked for twice.
+        let exact = size.next_multiple_of(UNIT);
         (size..=most).contains(&bytes)
-            || size > bytes && most > size && self.resize_run(at, bytes, most)
+            || size > bytes && most > exact && self.resize_run(at, bytes, most)
             || self.resize_run(at, bytes, size)
     }
 }

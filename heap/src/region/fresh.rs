@@ -61,15 +61,11 @@ impl<'a> Fresh<'a> {
 
     /// Returns whether some of the units may be other than zero.
     pub fn is_touched(&self, units: Range<u64>) -> bool {
-        let touched = |(word, bits): (&HeapWord, u64)| word.load(Ordering::Relaxed) & bits != 0;
-        self.bits(Self::stretches(units)).any(touched)
+        self.first_touched(units).is_some()
     }
 
     /// Returns the first of the units that may be other than zero.
     pub fn first_touched(&self, units: Range<u64>) -> Option<u64> {
-        if units.is_empty() {
-            return None;
-        }
         let stretches = Self::stretches(units.clone());
         let words = self.bits(stretches.clone()).zip(stretches.start / 64..);
         let mut touched =
@@ -81,6 +77,9 @@ impl<'a> Fresh<'a> {
 
     /// Returns the stretches that contain such units.
     fn stretches(units: Range<u64>) -> Range<u64> {
+        if units.is_empty() {
+            return 0..0;
+        }
         units.start >> STRETCH_LOG2..units.end.div_ceil(1 << STRETCH_LOG2)
     }
 

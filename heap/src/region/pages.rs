@@ -89,7 +89,7 @@ impl Region<'_> {
         discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> usize {
         let pages = self.pages_in(units.clone(), page);
-        if pages.is_empty() || !self.fresh.is_touched(pages.clone()) {
+        if !self.fresh.is_touched(pages.clone()) {
             return 0;
         }
         if self.buddy().on(lane).alloc_at(units.start, units.end - units.start).is_err() {
