@@ -45,6 +45,12 @@ mod counting {
             self.0.fetch_or(bits, order)
         }
 
+        pub fn fetch_add(&self, value: u64, order: Ordering) -> u64 {
+            interrupt();
+            count(0, 1);
+            self.0.fetch_add(value, order)
+        }
+
         pub fn fetch_and(&self, bits: u64, order: Ordering) -> u64 {
             interrupt();
             count(0, 1);

@@ -40,6 +40,7 @@
 
 mod environment;
 mod functions;
+mod idle;
 mod line;
 mod memory;
 mod report;

@@ -58,6 +58,14 @@ pub fn processors() -> usize {
     usize::try_from(unsafe { libc::sysconf(libc::_SC_NPROCESSORS_ONLN) }).unwrap_or(1)
 }
 
+/// Returns how many milliseconds have passed since some moment, to within a tick of the system: a few nanoseconds.
+pub fn milliseconds() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes the time.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC_COARSE, &raw mut now) };
+    now.tv_sec as u64 * 1000 + now.tv_nsec as u64 / 1_000_000
+}
+
 /// Maps so many bytes, all zero; whatever the system has, if `any`.
 pub fn map(bytes: usize, any: bool) -> Option<NonNull<u8>> {
     let access = libc::PROT_READ | libc::PROT_WRITE;

@@ -7,6 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap, Overlap};
 
+use crate::idle::give_back;
 use crate::system::{keeping_errno, processors};
 
 /// The heap of the program, which has no memory at first.
@@ -46,6 +47,12 @@ impl Cpu for Thread {
     fn lane(number: usize) -> usize {
         // Relaxed, here and below: it only says how lanes are shared.
         number & LAST_LANE.load(Ordering::Relaxed)
+    }
+
+    const GIVES_BACK: bool = true;
+
+    fn give_back(idle: u64, touched: u64) {
+        keeping_errno(|| give_back(idle, touched));
     }
 }
 

@@ -94,16 +94,18 @@ fn nonsense_is_ignored() {
     }
 }
 
+/// Returns how many MiB of memory the process has.
+fn resident() -> usize {
+    // SAFETY: it only answers.
+    let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
+    (pages * page) >> 20
+}
+
 #[test]
 #[ignore = "run by others, in a process of its own"]
 fn what_is_free_goes_back() {
-    let resident = || {
-        // SAFETY: it only answers.
-        let page = unsafe { libc::sysconf(libc::_SC_PAGESIZE) } as usize;
-        let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
-        let pages: usize = statm.split(' ').nth(1).unwrap().parse().unwrap();
-        (pages * page) >> 20
-    };
     let large = fill(256 << 20);
     let small: Vec<_> = (0..8).map(|_| fill(8 << 20)).collect();
     let before = resident();
@@ -132,6 +134,39 @@ fn what_is_free_goes_back() {
 fn memory_goes_back_to_the_system() {
     alone("what_is_free_goes_back", None, None);
     alone("what_has_gone_back_is_zero", None, None);
+    alone("idle_memory_goes_back", None, None);
+}
+
+/// A program that needs much memory once, in small blocks or in larger ones, and frees nearly all of it. It goes on with
+/// little, which shows that it is done.
+#[test]
+#[ignore = "run by others, in a process of its own"]
+fn idle_memory_goes_back() {
+    let before = resident();
+    for bytes in [100, 50_000] {
+        let blocks: Vec<_> = (0..(200 << 20) / bytes).map(|_| fill(bytes)).collect();
+        let peak = resident();
+        assert!(peak >= before + 200, "{before} MiB, and then {peak}");
+        // SAFETY: ours, in both cases.
+        let free =
+            |half: usize| blocks.iter().skip(half).step_by(2).for_each(|&at| unsafe { free(at) });
+        free(0);
+        free(1);
+        drop(blocks);
+        let mut left = resident();
+        for _ in 0..100 {
+            if left < before + 70 {
+                break;
+            }
+            // Until so much may go back again.
+            thread::sleep(std::time::Duration::from_millis(100));
+            let some: Vec<_> = (0..1000).map(|_| fill(bytes)).collect();
+            // SAFETY: ours.
+            some.into_iter().for_each(|at| unsafe { libc::free(at) });
+            left = resident();
+        }
+        assert!(left < before + 70, "{before} MiB, and then {peak}, {left}");
+    }
 }
 
 /// A table that a program makes anew, and of which it uses little.

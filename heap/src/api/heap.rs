@@ -322,7 +322,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
     fn memory(self) -> Memory<'static> {
         // SAFETY: the bytes are in the heap, which is aligned to a page and stays where it is; they were zero at first,
         // and nobody else reaches them.
-        unsafe { Memory::new(&self.regions, NonNull::from(&self.bytes).cast(), BYTES) }
+        let memory =
+            unsafe { Memory::new(&self.regions, NonNull::from(&self.bytes).cast(), BYTES) };
+        memory.counting(C::GIVES_BACK)
     }
 
     #[inline]
@@ -347,6 +349,11 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Operations<'static>
         if aborting(C::number).is_none() {
             crate::cache::threads::claim(&self.regions, self.memory());
         }
+    }
+
+    #[cold]
+    fn give_back(self, idle: u64, touched: u64) {
+        aborting(|| C::give_back(idle, touched));
     }
 
     fn lane(self) -> usize {

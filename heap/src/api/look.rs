@@ -73,7 +73,9 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// assert_eq!(HEAP.stats().runs, 0);
     /// ```
     pub fn drain(&'static self) -> usize {
-        Operations::drain(self)
+        let bytes = Operations::drain(self);
+        self.give_back_idle();
+        bytes
     }
 
     /// Calls `discard` for whole pages of `page` bytes, a power of two, of free memory that was in use since it was

@@ -99,6 +99,63 @@ pub trait Cpu: 'static {
     fn lane(number: usize) -> usize {
         number
     }
+
+    /// Whether the heap calls [`give_back`](Self::give_back). Then it counts how much memory is idle: a read-modify-write
+    /// on a word that all threads share for each run and slab that is allocated or goes back, and whenever all slots of
+    /// a slab are taken or have become free.
+    const GIVES_BACK: bool = false;
+
+    /// Is called when much memory is *idle*, that is, free though it was in use since it was last zero, and so could go
+    /// back to where it came from: by [`Heap::discard`](crate::Heap::discard), after a [`trim`](crate::Heap::trim), as
+    /// slabs of which all slots are free are idle, too; by the trim alone where that gives pages to Linux. Of `touched`
+    /// bytes that may be other than zero `idle` are idle: in one of the regions half of them, and 64 MiB, or a quarter
+    /// of the region.
+    ///
+    /// The heap calls it at the end of [`drain`](crate::Heap::drain) and of each free that the caller's cache could not
+    /// serve by itself, until `discard` was called; then it waits until an eighth of `touched`, or the least from above,
+    /// is idle beside what was left. In contrast to the other functions it may use the heap, other callers may call it
+    /// meanwhile, and a free in it calls it again. If it panics, the process is aborted.
+    ///
+    /// ```
+    /// use nbbs_heap::{Cpu, Heap};
+    /// use std::alloc::Layout;
+    ///
+    /// struct Thread;
+    ///
+    /// impl Cpu for Thread {
+    ///     fn number() -> Option<usize> {
+    ///         None
+    ///     }
+    ///
+    ///     const GIVES_BACK: bool = true;
+    ///
+    ///     fn give_back(_idle: u64, _touched: u64) {
+    ///         HEAP.trim();
+    ///         // A system call, for a program of an operating system. Here the pages are made zero instead.
+    ///         // SAFETY: nobody else has the pages.
+    ///         let zero = |pages: std::ptr::NonNull<u8>, bytes| unsafe { pages.write_bytes(0, bytes) };
+    ///         // SAFETY: they are zero.
+    ///         let bytes = unsafe {
+    ///             HEAP.discard(4096, |pages, bytes| {
+    ///                 zero(pages, bytes);
+    ///                 true
+    ///             })
+    ///         };
+    ///         assert!(bytes.is_ok_and(|bytes| bytes >= 8 << 20));
+    ///         # CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    ///     }
+    /// }
+    ///
+    /// static HEAP: Heap<{ 16 << 20 }, 1, Thread> = Heap::new();
+    /// # static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
+    ///
+    /// let layout = Layout::new::<[u8; 8 << 20]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) }; // calls `give_back`
+    /// # assert_eq!(CALLS.into_inner(), 1);
+    /// ```
+    fn give_back(_idle: u64, _touched: u64) {}
 }
 
 /// Caches are by thread.

@@ -72,7 +72,7 @@ impl Ground {
         // SAFETY: the memory is longer than this.
         let start = unsafe { self.start.add(skip) };
         // SAFETY: the memory is leaked, this long, and whoever had it before uses it no more.
-        unsafe { Region::new_cleared(start, bytes) }.expect("room for units")
+        unsafe { Region::new_cleared(start, bytes, false) }.expect("room for units")
     }
 }
 

@@ -4,6 +4,7 @@
 //! hits          read-modify-writes of what a cache serves     schedules     whole heaps under shuttle
 //! loads         the worst operation of the others             second_frees  frees of slots that are in hand
 //! steps         blocks that grow by small steps               sweeps        looks for whole slabs
+//! idle          what is counted as idle
 //! ```
 
 use core::ptr::NonNull;
@@ -11,6 +12,8 @@ use core::ptr::NonNull;
 use crate::api::Placed;
 
 mod hits;
+#[cfg(not(miri))]
+mod idle;
 #[cfg(not(miri))]
 mod loads;
 #[cfg(all(not(miri), target_pointer_width = "64"))]

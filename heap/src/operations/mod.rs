@@ -30,6 +30,17 @@ pub trait Operations<'h>: Copy {
     /// Returns the caller's lane of the buddy allocator.
     fn lane(self) -> usize;
 
+    /// Has idle memory go back to where it came from, if somebody knows how: so many bytes, of so many that were touched.
+    fn give_back(self, _idle: u64, _touched: u64) {}
+
+    /// [Has idle memory go back](Self::give_back), if there is much.
+    #[inline]
+    fn give_back_idle(self) {
+        if let Some((idle, touched)) = self.memory().idle() {
+            self.give_back(idle, touched);
+        }
+    }
+
     #[inline]
     fn alloc(self, layout: Layout) -> Option<NonNull<u8>> {
         if layout.align() > GRAIN {
@@ -292,9 +303,11 @@ pub trait Operations<'h>: Copy {
     fn try_free_slowly(self, class: Class, at: NonNull<u8>) -> bool {
         self.claim_cache();
         let (memory, lane) = (self.memory(), self.lane());
-        !self.is_kept(class, at)
+        let is_freed = !self.is_kept(class, at)
             && (self.with_cache(|cache| cache.free(class, at, &memory, lane)).is_some()
-                || self.try_free_past_caches(class, at))
+                || self.try_free_past_caches(class, at));
+        self.give_back_idle();
+        is_freed
     }
 
     /// Gives a slot back to its slab, or frees it if it is a run. Returns whether it was either.
@@ -360,7 +373,9 @@ pub trait Operations<'h>: Copy {
                 region.free_held_run(at, bytes, self.lane())
             })
         };
-        self.memory().at(at, free) == Some(true)
+        let is_freed = self.memory().at(at, free) == Some(true);
+        self.give_back_idle();
+        is_freed
     }
 
     /// Frees a run to the caller's cache. Returns `None` if the cache does not keep it, and otherwise whether it did not

@@ -38,25 +38,35 @@ impl<'a> Fresh<'a> {
         self.words.iter().for_each(|word| word.store(u64::MAX, Ordering::Relaxed));
     }
 
-    /// Records that the units, which the caller holds, may be written to.
+    /// Records that the units, which the caller holds, may be written to. Returns of how many units they are the first.
     ///
     /// Cost: a load for each 4 MiB, and a read-modify-write where they are the first units of a stretch.
-    pub fn touch(&self, units: Range<u64>) {
+    pub fn touch(&self, units: Range<u64>) -> u64 {
+        let mut first = 0;
         for (word, bits) in self.bits(Self::stretches(units)) {
             if bits & !word.load(Ordering::Relaxed) != 0 {
-                word.fetch_or(bits, Ordering::Relaxed);
+                first += (bits & !word.fetch_or(bits, Ordering::Relaxed)).count_ones();
             }
         }
+        u64::from(first) << STRETCH_LOG2
     }
 
     /// Records that units, which the caller holds, are zero. Only the stretches that lie wholly in the units are then
-    /// known to be.
-    pub fn renew(&self, units: Range<u64>) {
+    /// known to be. Returns how many units they have that were not known to be.
+    pub fn renew(&self, units: Range<u64>) -> u64 {
         let stretch = 1 << STRETCH_LOG2;
         let whole = units.start.div_ceil(stretch)..units.end / stretch;
-        for (word, bits) in self.bits(whole) {
-            word.fetch_and(!bits, Ordering::Relaxed);
-        }
+        let cleared =
+            self.bits(whole).map(|(word, bits)| bits & word.fetch_and(!bits, Ordering::Relaxed));
+        cleared.map(|bits| u64::from(bits.count_ones())).sum::<u64>() << STRETCH_LOG2
+    }
+
+    /// Returns how many of the units, whole stretches of them at each end, may be other than zero.
+    pub fn touched(&self, units: Range<u64>) -> u64 {
+        let stretches = self.bits(Self::stretches(units));
+        let touched =
+            stretches.map(|(word, bits)| (word.load(Ordering::Relaxed) & bits).count_ones());
+        touched.map(u64::from).sum::<u64>() << STRETCH_LOG2
     }
 
     /// Returns whether some of the units may be other than zero.

@@ -2,18 +2,19 @@
 //!
 //! ```text
 //! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | two of sweeps
-//! | a bit per stretch | units
+//! | three of what is idle | a bit per stretch | units
 //! ```
 //!
 //! ```text
 //! regions  all regions of a heap       fresh   which memory is known to be zero
 //! runs     runs of units               pages   memory that goes back to the system, page by page
 //! size     how many units fit          held    what is allocated at an address
-//! sweeps   when whole slabs go back
+//! sweeps   when whole slabs go back    idle    when pages do
 //! ```
 
 mod fresh;
 mod held;
+mod idle;
 pub mod pages;
 mod regions;
 mod runs;
@@ -33,11 +34,12 @@ use core::ptr::NonNull;
 use crate::words::HeapWord;
 use nbbs::{Buddy, metadata_words};
 
-use crate::class::{Class, PAGE, Slot, UNIT, UNIT_LOG2, is_aligned};
-use crate::error::{AddError, FreeError};
+use crate::class::{Class, PAGE, UNIT, UNIT_LOG2, is_aligned};
+use crate::error::AddError;
 use crate::slabs::{AT_ONCE, Given, Slabs, WORDS_OF_CLASSES};
 use crate::watch;
 use fresh::{Fresh, STRETCH_LOG2};
+use idle::Idle;
 use size::{units_in, words};
 use sweeps::Sweeps;
 
@@ -55,16 +57,17 @@ pub struct Region<'a> {
     pub(crate) runs: Runs<'a, UNIT>,
     slabs: Slabs<'a, HeapWord>,
     sweeps: Sweeps<'a>,
+    idle: Idle<'a>,
     pub(crate) fresh: Fresh<'a>,
 }
 
 impl Region<'_> {
-    /// Creates a region over `bytes` bytes at `start`; `None` if no unit fits.
+    /// Creates a region over `bytes` bytes at `start`; `None` if no unit fits. It counts what is idle if `counts`.
     ///
     /// # Safety
     /// `start` is aligned to a page, and the memory belongs to the region for as long as any copy of it is used. It is
     /// zero, or its bookkeeping is that of this same region.
-    pub unsafe fn new(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+    pub unsafe fn new(start: NonNull<u8>, bytes: usize, counts: bool) -> Option<Self> {
         let units = units_in(bytes);
         let (metadata, each) = (metadata_words(units), units as usize);
         if units == 0 {
@@ -77,14 +80,16 @@ impl Region<'_> {
         let (slots, rest) = rest.split_at(each);
         let (links, rest) = rest.split_at(each);
         let (classes, rest) = rest.split_at(WORDS_OF_CLASSES);
-        let (sweeps, fresh) = rest.split_first_chunk()?;
+        let (sweeps, rest) = rest.split_first_chunk()?;
+        let (idle, fresh) = rest.split_first_chunk()?;
         let buddy = Buddy::new(metadata, units).ok()?;
         // SAFETY: the bookkeeping is part of the memory.
         let first = unsafe { start.add(bookkeeping(units)) };
         // SAFETY: the bookkeeping is a multiple of pages, and the units fit behind it.
         let runs = unsafe { Runs::new(buddy, first) };
         let (slabs, sweeps) = (Slabs::new(slots, links, classes), Sweeps::new(sweeps));
-        Some(Self { runs, slabs, sweeps, fresh: Fresh::new(fresh) })
+        let idle = Idle::new(idle, units * UNIT as u64, counts);
+        Some(Self { runs, slabs, sweeps, idle, fresh: Fresh::new(fresh) })
     }
 
     /// Returns those of `bytes` bytes at `start` that can be a region: from the first page on.
@@ -102,14 +107,14 @@ impl Region<'_> {
     ///
     /// # Safety
     /// That of [`new`](Self::new), whatever the memory contains; nobody else is using it now.
-    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize) -> Option<Self> {
+    pub unsafe fn new_cleared(start: NonNull<u8>, bytes: usize, counts: bool) -> Option<Self> {
         // A former heap may have closed some of it.
         watch::open(start, bytes);
         // SAFETY: the bookkeeping is the front of the memory, which nobody else is using.
         unsafe { start.write_bytes(0, bookkeeping(units_in(bytes))) };
         // SAFETY: by the contract; the bookkeeping is zero.
-        let region = unsafe { Self::new(start, bytes) }?;
-        region.fresh.touch_all();
+        let region = unsafe { Self::new(start, bytes, counts) }?;
+        region.touch_all();
         Some(region)
     }
 
@@ -161,47 +166,6 @@ impl Region<'_> {
         Some(((offset & !(bytes - 1)) as u64 >> UNIT_LOG2, class.slot_at(offset & (bytes - 1))?))
     }
 
-    /// Returns the slot that is allocated at an address in its units, if it is a slot in a slab.
-    #[inline]
-    pub fn slot_at(&self, at: NonNull<u8>) -> Option<Slot> {
-        let (slab, class, free) = self.slabs.of(self.unit_of(at))?;
-        let offset = self.runs.offset(at) - slab as usize * UNIT;
-        let number = class.slot_at(offset)?;
-        let slab = at.addr().get() - offset;
-        (free >> number & 1 == 0).then_some(Slot { class, slab, number })
-    }
-
-    /// Finds what is allocated at an address in its units.
-    #[inline]
-    pub fn find(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
-        let (offset, address) = (self.runs.offset(at), at.addr().get());
-        let nothing = FreeError::NotAllocated { address };
-        let Some((slab, class, free)) = self.slabs.of(self.unit_of(at)) else {
-            return self.find_run(at);
-        };
-        let offset = offset - slab as usize * UNIT;
-        match class.slot_over(offset).filter(|(slot, _)| free & 1 << slot == 0) {
-            None => Err(nothing),
-            Some((slot, begins)) if begins == offset => Ok(Held::Slot { class, slab, slot }),
-            Some((_, begins)) => {
-                Err(FreeError::Inside { address, begins: address - (offset - begins) })
-            }
-        }
-    }
-
-    /// Finds the run at an address in its units.
-    fn find_run(&self, at: NonNull<u8>) -> Result<Held, FreeError> {
-        let (unit, address) = (self.unit_of(at), at.addr().get());
-        let units = self.runs.buddy.len_of(unit).map_err(|error| match error {
-            nbbs::FreeError::NotABlock { .. } => FreeError::InsideRun { address },
-            _ => FreeError::NotAllocated { address },
-        })?;
-        match self.runs.offset(at) % UNIT {
-            0 => Ok(Held::Run { unit, units }),
-            by => Err(FreeError::Inside { address, begins: address - by }),
-        }
-    }
-
     /// Makes a new slab, all of whose slots are the caller's, and returns its address. Makes none if the class has runs
     /// instead: while the region is short of memory, and, if the slab is large in proportion to the region, as long as
     /// fewer runs were made than the slab has slots.
@@ -218,7 +182,7 @@ impl Region<'_> {
             return None;
         }
         let unit = self.runs.buddy.on(lane).alloc(class.slab_order()).ok()?;
-        self.fresh.touch(unit..unit + (1 << class.slab_order()));
+        self.hand_out(unit..unit + (1 << class.slab_order()));
         // SAFETY: the units are the caller's.
         unsafe { watch::close(self.runs.pointer(unit), class.slab_bytes()) };
         self.slabs.make(class, unit);
@@ -229,7 +193,7 @@ impl Region<'_> {
     /// many of these somebody else has freed meanwhile, who did not hold them.
     pub fn alloc_slot(&self, class: Class, lane: usize, refused: &mut u32) -> Option<NonNull<u8>> {
         let mut found = None;
-        self.slabs.take(class, 1, |unit, slots| found = Some((unit, slots)));
+        self.take_slabs(class, 1, |unit, slots| found = Some((unit, slots)));
         self.keep_one(class, lane, found?, refused)
     }
 
@@ -262,7 +226,14 @@ impl Region<'_> {
     /// Takes up to `most` slabs that have free slots, with all these slots. Calls `visit` with the address of each
     /// slab, and a bit for each slot.
     pub fn take(&self, class: Class, most: usize, mut visit: impl FnMut(NonNull<u8>, u64)) {
-        self.slabs.take(class, most, |unit, slots| visit(self.runs.pointer(unit), slots));
+        self.take_slabs(class, most, |unit, slots| visit(self.runs.pointer(unit), slots));
+    }
+
+    fn take_slabs(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
+        self.slabs.take(class, most, |unit, slots| {
+            self.note_taken(class, slots);
+            visit(unit, slots);
+        });
     }
 
     /// Allocates a slot that is a run of its own.
@@ -331,10 +302,12 @@ impl Region<'_> {
             Given::Free => Some(0),
             Given::LastFree => {
                 self.sweeps.note(class.slab_bytes());
+                self.come_back(class.slab_bytes());
                 Some(0)
             }
             Given::Whole => {
                 self.runs.buddy.on(lane).free_sized(slab, class.slab_order()).ok()?;
+                self.come_back(class.slab_bytes());
                 Some(class.slab_bytes())
             }
             Given::Refused => None,
@@ -354,6 +327,7 @@ impl Region<'_> {
         let (mut bytes, mut passed) = (0, 0);
         for class in self.slabs.maybe_whole() {
             self.slabs.take_all(class, AT_ONCE, |unit, slots| {
+                self.note_taken(class, slots);
                 let (others, of_slab) = self.give_each(class, lane, unit, slots);
                 *refused += others;
                 bytes += of_slab;
@@ -386,7 +360,7 @@ impl Region<'_> {
         if zeroed {
             self.clear(units.clone());
         }
-        self.fresh.touch(units);
+        self.hand_out(units);
         Some(at)
     }
 
@@ -421,7 +395,11 @@ impl Region<'_> {
 
     /// Gives back a run that was allocated with a size of `size` bytes. Returns whether there was one.
     pub fn free_run(&self, at: NonNull<u8>, size: usize, lane: usize) -> bool {
-        !self.is_slab(at) && self.runs.free(at, size, lane)
+        let is_freed = !self.is_slab(at) && self.runs.free(at, size, lane);
+        if is_freed {
+            self.come_back(Runs::<UNIT>::units_of(size) as usize * UNIT);
+        }
+        is_freed
     }
 
     /// Returns how many bytes a run gets that grows to `size` bytes and may soon grow again.
@@ -442,7 +420,7 @@ impl Region<'_> {
         }
         let is_resized = self.runs.resize(at, from, to, lane);
         if is_resized {
-            self.fresh.touch(new.clone());
+            self.note_resized(&old, new.clone());
         }
         if is_resized && new.end > old.end {
             self.watch_resized(at, &old, &new);

@@ -31,10 +31,10 @@ impl Drop for Withheld<'_> {
         let bytes = (self.pages.end - self.pages.start) as usize * UNIT;
         watch::close_run(self.region.runs.pointer(self.pages.start), bytes);
         if self.is_zero {
-            self.region.fresh.renew(self.pages.clone());
+            self.region.renew_units(self.pages.clone());
         } else {
             // Pages that were zero may not be zero any more.
-            self.region.fresh.touch(self.pages.clone());
+            self.region.touch_free(self.pages.clone());
         }
         let (lane, len) = (self.region.buddy().on(self.lane), self.units.end - self.units.start);
         // They are the caller's, so this is not refused.
@@ -47,7 +47,7 @@ impl Region<'_> {
     pub fn renew(&self, at: NonNull<u8>, bytes: &Range<usize>) {
         let first = self.unit_of(at);
         let unit = |byte: usize| first + (byte / UNIT) as u64;
-        self.fresh.renew(unit(bytes.start.next_multiple_of(UNIT))..unit(bytes.end));
+        self.renew_units(unit(bytes.start.next_multiple_of(UNIT))..unit(bytes.end));
     }
 
     /// Calls `discard` for whole pages of free memory that was handed out since they were last zero, while nobody can
@@ -65,19 +65,33 @@ impl Region<'_> {
         lane: usize,
         discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> usize {
-        let mut bytes = 0;
+        let (mut bytes, mut left) = (0, 0);
         self.buddy().walk(|piece| {
-            let Piece::Free { index, order } = piece else { return };
-            let (mut first, end) = (index, index + (1 << order));
-            while let Some(touched) = self.fresh.first_touched(first..end) {
-                // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
-                let stretch = touched & !((1 << STRETCH_LOG2) - 1);
-                first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
-                let last = end.min(first + MOST_UNITS);
-                bytes += self.discard_units(first..last, page, lane, discard);
-                first = last;
+            if let Piece::Free { index, order } = piece {
+                bytes += self.discard_free(index..index + (1 << order), page, lane, discard);
             }
+            left += self.idle_units(piece);
         });
+        self.settle_idle(left);
+        bytes
+    }
+
+    fn discard_free(
+        &self,
+        units: Range<u64>,
+        page: usize,
+        lane: usize,
+        discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> usize {
+        let (mut bytes, mut first) = (0, units.start);
+        while let Some(touched) = self.fresh.first_touched(first..units.end) {
+            // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
+            let stretch = touched & !((1 << STRETCH_LOG2) - 1);
+            first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
+            let last = units.end.min(first + MOST_UNITS);
+            bytes += self.discard_units(first..last, page, lane, discard);
+            first = last;
+        }
         bytes
     }
 

@@ -99,6 +99,8 @@ impl Regions {
 pub struct Memory<'a> {
     regions: &'a Regions,
     own: Option<(NonNull<u8>, usize)>,
+    /// Whether regions count what is idle.
+    counts: bool,
 }
 
 // SAFETY: a `Memory` is a reference to what threads share, and the address of the heap's own memory, which is only
@@ -111,7 +113,13 @@ impl<'a> Memory<'a> {
     /// # Safety
     /// That of [`Region::new`], for as long as the heap is used.
     pub const unsafe fn new(regions: &'a Regions, start: NonNull<u8>, bytes: usize) -> Self {
-        Self { regions, own: if bytes < LEAST_BYTES { None } else { Some((start, bytes)) } }
+        let own = if bytes < LEAST_BYTES { None } else { Some((start, bytes)) };
+        Self { regions, own, counts: false }
+    }
+
+    /// Returns the same memory, which counts what is [idle](Self::idle) or does not: always as the first time.
+    pub const fn counting(self, counts: bool) -> Self {
+        Self { counts, ..self }
     }
 
     /// Returns what `of` returns for the first region for which it returns something.
@@ -154,7 +162,7 @@ impl<'a> Memory<'a> {
         }
         // SAFETY: as was promised to `Memory::new`. Every caller makes the same region, so nobody waits for the one
         // that records it.
-        let region = unsafe { Region::new(start, bytes) }?;
+        let region = unsafe { Region::new(start, bytes, self.counts) }?;
         if place.claim() {
             // SAFETY: just claimed.
             unsafe { place.set(region) };
@@ -214,9 +222,9 @@ impl<'a> Memory<'a> {
         // There is one, as the bytes suffice for it.
         let region = match content {
             // SAFETY: as the caller promises.
-            Content::Any => unsafe { Region::new_cleared(start, bytes) },
+            Content::Any => unsafe { Region::new_cleared(start, bytes, self.counts) },
             // SAFETY: as the caller promises, also that it is zero.
-            Content::Zero => unsafe { Region::new(start, bytes) },
+            Content::Zero => unsafe { Region::new(start, bytes, self.counts) },
         };
         if let Some(region) = region {
             // SAFETY: just claimed.
@@ -303,6 +311,24 @@ impl<'a> Memory<'a> {
     fn ask(&self) {
         // Relaxed: as in `asked`.
         self.regions.asked.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Returns how many bytes are idle and how many were touched, of all regions, if so much is idle in one of them that
+    /// it should go back.
+    ///
+    /// Cost: three loads for each region, if not; none if regions do not count it.
+    #[inline]
+    pub fn idle(&self) -> Option<(u64, u64)> {
+        if !self.counts {
+            return None;
+        }
+        self.find(|region| region.is_idle().then_some(()))?;
+        let mut sum = (0, 0);
+        self.each(|region| {
+            let (idle, touched) = region.idle();
+            sum = (sum.0 + idle, sum.1 + touched);
+        });
+        Some(sum)
     }
 
     /// Asks all caches to give back what they keep, and returns the memory of slabs of which all slots are free.

@@ -3,6 +3,7 @@
 use nbbs::metadata_words;
 
 use super::fresh::fresh_words;
+use super::idle::IDLE_WORDS;
 use super::sweeps::SWEEP_WORDS;
 use crate::class::{PAGE, UNIT};
 use crate::slabs::WORDS_OF_CLASSES;
@@ -12,7 +13,8 @@ const MOST_UNITS: u64 = u32::MAX as u64 - 1;
 
 /// Returns the words of bookkeeping of a region of this many units.
 pub const fn words(units: u64) -> usize {
-    metadata_words(units) + 2 * units as usize + WORDS_OF_CLASSES + SWEEP_WORDS + fresh_words(units)
+    let of_units = metadata_words(units) + 2 * units as usize + fresh_words(units);
+    of_units + WORDS_OF_CLASSES + SWEEP_WORDS + IDLE_WORDS
 }
 
 /// Returns the bytes of bookkeeping of a region of this many units, up to the first unit.

@@ -1,0 +1,223 @@
+//! How much memory is idle, that is, free though it was in use since it was last zero, and when that is so much that it
+//! should go back to where it came from.
+//!
+//! Idle is what was touched, by whole stretches, but for what is in use. So the region counts what is touched, and what
+//! is handed out and comes back. A slab of which all slots are free counts as free. What caches keep is in use.
+
+use core::ops::Range;
+
+use nbbs::Piece;
+use nbbs::sync::Ordering;
+#[cfg(test)]
+use nbbs::sync::Word;
+
+use crate::class::{Class, UNIT};
+use crate::region::Region;
+use crate::words::HeapWord;
+
+/// The fewest idle bytes that should go back, in a region of which they are no more than a quarter.
+const LEAST: u64 = 64 << 20;
+
+/// The number of words for it.
+pub const IDLE_WORDS: usize = 3;
+
+/// How many bytes are idle and how many were touched, and how many must be idle at least before any should go back.
+/// These are hints.
+#[derive(Clone, Copy, Debug)]
+pub struct Idle<'a> {
+    bytes: &'a HeapWord,
+    touched: &'a HeapWord,
+    bound: &'a HeapWord,
+    least: u64,
+    is_counted: bool,
+}
+
+impl<'a> Idle<'a> {
+    /// Creates it over words that are zero at first, for a region of so many bytes. Nothing is counted unless
+    /// `is_counted`, which is the same in all copies of the region.
+    pub fn new(words: &'a [HeapWord; IDLE_WORDS], region: u64, is_counted: bool) -> Self {
+        let [bytes, touched, bound] = words;
+        Self { bytes, touched, bound, least: LEAST.min(region / 4), is_counted }
+    }
+
+    /// Notes that so many bytes come back, and so many are handed out. Cost: a read-modify-write.
+    #[inline]
+    fn note(&self, back: u64, out: u64) {
+        if self.is_counted && back != out {
+            // Relaxed, here and below: only the numbers matter.
+            self.bytes.fetch_add(back.wrapping_sub(out), Ordering::Relaxed);
+        }
+    }
+
+    /// Notes that so many bytes are touched, or known to be zero again if they are less than none. Cost: two
+    /// read-modify-writes, if there are any.
+    #[inline]
+    fn note_touched(&self, bytes: i64) {
+        if self.is_counted && bytes != 0 {
+            self.touched.fetch_add(bytes as u64, Ordering::Relaxed);
+            self.bytes.fetch_add(bytes as u64, Ordering::Relaxed);
+        }
+    }
+
+    /// Returns whether so much is idle that it should go back: half of what was touched. Cost: three loads.
+    #[inline]
+    fn is_much(&self) -> bool {
+        let (idle, touched) = self.bytes();
+        let bound = self.bound.load(Ordering::Relaxed);
+        self.is_counted && idle >= bound.max(self.least).max(touched / 2)
+    }
+
+    /// Returns how many bytes are idle, and how many were touched.
+    fn bytes(&self) -> (u64, u64) {
+        // Where one change was seen and another was not, there may be less than none.
+        let [idle, touched] = [self.bytes, self.touched].map(|word| word.load(Ordering::Relaxed));
+        ((idle as i64).max(0) as u64, (touched as i64).max(0) as u64)
+    }
+
+    /// Notes that what could go back has gone, and so many bytes are idle still: these alone are no reason to look again.
+    fn settle(&self, left: u64) {
+        if self.is_counted {
+            let (_, touched) = self.bytes();
+            self.bytes.store(left, Ordering::Relaxed);
+            self.bound.store(left + self.least.max(touched / 8), Ordering::Relaxed);
+        }
+    }
+}
+
+impl Region<'_> {
+    /// Records that units may be written to by the caller, who was handed them.
+    pub(super) fn hand_out(&self, units: Range<u64>) {
+        self.idle.note(0, bytes(units.end - units.start));
+        self.idle.note_touched(bytes(self.fresh.touch(units)) as i64);
+    }
+
+    /// Records that so many bytes are free again.
+    pub(super) fn come_back(&self, bytes: usize) {
+        self.idle.note(bytes as u64, 0);
+    }
+
+    /// Records that a run, which the caller holds, has become longer or shorter.
+    pub(super) fn note_resized(&self, old: &Range<u64>, new: Range<u64>) {
+        self.idle.note(bytes(old.end - old.start), bytes(new.end - new.start));
+        self.idle.note_touched(bytes(self.fresh.touch(new)) as i64);
+    }
+
+    /// Records that the caller has taken these slots of a slab, whose memory is not free any more if they are all.
+    pub(super) fn note_taken(&self, class: Class, slots: u64) {
+        if slots == class.all_slots() {
+            self.idle.note(0, class.slab_bytes() as u64);
+        }
+    }
+
+    /// Records that units, which nobody else holds, are zero.
+    pub(super) fn renew_units(&self, units: Range<u64>) {
+        self.idle.note_touched(-(bytes(self.fresh.renew(units)) as i64));
+    }
+
+    /// Records that units, which nobody else holds, may be other than zero.
+    pub(super) fn touch_free(&self, units: Range<u64>) {
+        self.idle.note_touched(bytes(self.fresh.touch(units)) as i64);
+    }
+
+    /// Records that any memory of the region may be other than zero.
+    pub(super) fn touch_all(&self) {
+        self.fresh.touch_all();
+        let all = self.fresh.touched(0..self.buddy().units());
+        self.idle.note_touched(bytes(all) as i64);
+    }
+
+    /// Returns how many units of a piece of the arena are idle; 0 if that is not counted.
+    pub(super) fn idle_units(&self, piece: Piece) -> u64 {
+        let is_whole = |(class, free): (Class, u32)| free == class.all_slots().count_ones();
+        match piece {
+            _ if !self.idle.is_counted => 0,
+            // Of a piece shorter than a stretch no more than itself.
+            Piece::Free { index, order } => {
+                self.fresh.touched(index..index + (1 << order)).min(1 << order)
+            }
+            Piece::Used { index, order } if self.slab_at(index, order).is_some_and(is_whole) => {
+                1 << order
+            }
+            _ => 0,
+        }
+    }
+
+    /// Records that what could go back has gone, and so many units are idle still.
+    pub(super) fn settle_idle(&self, left: u64) {
+        self.idle.settle(bytes(left));
+    }
+
+    /// Returns whether so much is idle that it should go back: a hint. Cost: three loads.
+    #[inline]
+    pub fn is_idle(&self) -> bool {
+        self.idle.is_much()
+    }
+
+    /// Returns how many bytes are idle, and how many were touched: hints.
+    pub fn idle(&self) -> (u64, u64) {
+        self.idle.bytes()
+    }
+}
+
+fn bytes(units: u64) -> u64 {
+    units * UNIT as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: i64 = 1 << 20;
+
+    #[test]
+    fn half_of_what_was_touched_should_go_back() {
+        let words: [HeapWord; IDLE_WORDS] = Default::default();
+        let idle = Idle::new(&words, 1 << 30, true);
+        let note = |back: i64, out: i64| idle.note((back * MIB) as u64, (out * MIB) as u64);
+        // 300 MiB are handed out for the first time, and then half of them come back.
+        note(0, 300);
+        assert!(!idle.is_much());
+        idle.note_touched(300 * MIB);
+        assert_eq!(idle.bytes(), (0, 300 << 20));
+        note(149, 0);
+        assert!(!idle.is_much());
+        note(1, 0);
+        assert!(idle.is_much());
+        // All but 20 go back.
+        idle.note_touched(-130 * MIB);
+        idle.settle(20 << 20);
+        note(63, 0);
+        assert!(!idle.is_much());
+        note(1, 0);
+        assert!(!idle.is_much(), "less than half");
+        note(1, 0);
+        assert!(idle.is_much());
+        note(0, 300);
+        assert!(!idle.is_much());
+    }
+
+    #[test]
+    fn what_is_left_is_not_looked_at_again() {
+        let words: [HeapWord; IDLE_WORDS] = Default::default();
+        let idle = Idle::new(&words, 8 << 30, true);
+        idle.note_touched(1600 * MIB);
+        assert!(idle.is_much());
+        idle.settle(1600 << 20);
+        idle.note(199 << 20, 0);
+        assert!(!idle.is_much());
+        idle.note(1 << 20, 0);
+        assert!(idle.is_much());
+    }
+
+    #[test]
+    fn a_small_region_gives_back_a_quarter_and_one_that_does_not_count_nothing() {
+        for is_counted in [true, false] {
+            let words: [HeapWord; IDLE_WORDS] = Default::default();
+            let idle = Idle::new(&words, 4000, is_counted);
+            idle.note(999, 0);
+            assert!(!idle.is_much());
+            idle.note(1, 0);
+            assert_eq!(idle.is_much(), is_counted);
+        }
+    }
+}
