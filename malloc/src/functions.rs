@@ -65,6 +65,24 @@ pub unsafe extern "C" fn free(block: *mut c_void) {
     free_at("free", block);
 }
 
+/// As [`free`], of a block that was allocated with this many bytes (C23). The heap finds the size itself.
+///
+/// # Safety
+/// That of [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_sized(block: *mut c_void, _bytes: usize) {
+    free_at("free_sized", block);
+}
+
+/// As [`free_sized`], of a block that [`aligned_alloc`] allocated (C23).
+///
+/// # Safety
+/// That of [`free`].
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn free_aligned_sized(block: *mut c_void, _align: usize, _bytes: usize) {
+    free_at("free_aligned_sized", block);
+}
+
 /// Allocates `count` times `bytes` bytes that are zero. As [`malloc`]; also null if that is more than there are
 /// addresses. Large memory that has never been used, or has gone back to the system, is not written to.
 #[unsafe(no_mangle)]

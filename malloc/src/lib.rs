@@ -31,7 +31,8 @@
 //!
 //! ```text
 //! functions    what C calls
-//! memory       how the heap gets memory            report  what was used, at the end
+//! memory       how the heap gets memory            idle    when memory goes back
+//!                                                  report  what was used, at the end
 //! thread       the heap, and numbers of threads    line    lines that are written without memory
 //! environment  what the environment says           system  `errno`, cancellation, pages
 //! ```
@@ -48,6 +49,6 @@ mod system;
 mod thread;
 
 pub use functions::{
-    aligned_alloc, calloc, free, malloc, malloc_trim, malloc_usable_size, memalign, posix_memalign,
-    pvalloc, realloc, reallocarray, valloc,
+    aligned_alloc, calloc, free, free_aligned_sized, free_sized, malloc, malloc_trim,
+    malloc_usable_size, memalign, posix_memalign, pvalloc, realloc, reallocarray, valloc,
 };

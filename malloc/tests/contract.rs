@@ -9,7 +9,7 @@ use libc::{
     ENOMEM, aligned_alloc, calloc, free, malloc, malloc_usable_size, memalign, posix_memalign,
     realloc, reallocarray,
 };
-use nbbs_malloc::{pvalloc, valloc};
+use nbbs_malloc::{free_aligned_sized, free_sized, pvalloc, valloc};
 
 const SIZES: [usize; 16] = [
     0,
@@ -96,6 +96,27 @@ fn blocks_hold_what_was_asked_for() {
     unsafe {
         free(null_mut());
         assert_eq!(malloc_usable_size(null_mut()), 0);
+    }
+}
+
+#[test]
+fn blocks_are_freed_with_their_size() {
+    for bytes in SIZES {
+        // SAFETY: ours, and of this size.
+        unsafe {
+            let block = malloc(bytes);
+            free_sized(block, bytes);
+            // The cache has it, or the heap: as after any free.
+            let again = malloc(bytes);
+            assert_eq!(again, block, "{bytes}");
+            free(again);
+            let aligned = aligned_alloc(256, bytes);
+            free_aligned_sized(aligned, 256, bytes);
+            assert_eq!(aligned_alloc(256, bytes), aligned, "{bytes}");
+            free(aligned);
+            free_sized(null_mut(), bytes);
+            free_aligned_sized(null_mut(), 256, bytes);
+        }
     }
 }
 
