@@ -24,6 +24,9 @@ static IS_GROWING: AtomicBool = AtomicBool::new(false);
 /// a handler that has interrupted that one, or the child of a process in which that one was.
 const PATIENCE: u32 = 1000;
 
+/// How often a caller asks for address space in vain, while that of others changes meanwhile.
+const TRIES: u32 = 8;
+
 /// The bytes that the heap gets first where the system counts address space, if it has four times as much.
 const CAUTIOUS: usize = 64 << 20;
 
@@ -50,7 +53,7 @@ fn grow_until(
     layout: Layout,
     alloc: impl Fn(Layout) -> Option<NonNull<u8>>,
 ) -> Option<NonNull<u8>> {
-    let mut patience = PATIENCE;
+    let (mut patience, mut tries) = (PATIENCE, TRIES);
     loop {
         let given = GIVEN.load(Ordering::Relaxed);
         if let Some(block) = alloc(layout) {
@@ -66,7 +69,8 @@ fn grow_until(
         let is_done = uncancelled(|| grow(given, layout));
         IS_GROWING.store(false, Ordering::Relaxed);
         // Refused, though perhaps because another got the last that there was, which the next look finds.
-        if !is_done && GIVEN.load(Ordering::Relaxed) == given {
+        tries -= u32::from(!is_done);
+        if tries == 0 || !is_done && GIVEN.load(Ordering::Relaxed) == given {
             return None;
         }
     }

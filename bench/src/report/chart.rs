@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use super::pictures::Pictures;
-use super::section::{FLOOR, Line, Section, Variant, distinct, is_ours, subject};
+use super::section::{BY_C, FLOOR, Line, Section, Variant, distinct, is_ours, subject};
 use crate::row::Row;
 use crate::table::time;
 use crate::verdict::Rounds;
@@ -269,7 +269,8 @@ impl Chart {
 
 /// Names the fastest safe allocator with the most threads, and the next; or two between which it is undecided, and why.
 pub fn verdict(variant: &Variant<'_>) -> String {
-    let safe = |row: &&Row| row.safe && row.allocator != FLOOR && row.ns_per_op.is_some();
+    let counts = |name: &str| name != FLOOR && name != BY_C;
+    let safe = |row: &&Row| row.safe && counts(&row.allocator) && row.ns_per_op.is_some();
     let mut ranks: Vec<&Row> = variant.lines.iter().filter_map(Line::last).filter(safe).collect();
     ranks.sort_by(|one, other| one.ns_per_op.partial_cmp(&other.ns_per_op).expect("no NaN"));
     let threads = variant.threads.last().copied().unwrap_or(0);

@@ -71,6 +71,9 @@ pub fn is_ours(name: &str) -> bool {
 /// The name of a loop without allocations, which is not a rival.
 pub const FLOOR: &str = "nothing";
 
+/// The name of this project called through its C interface, which is the same allocator.
+pub const BY_C: &str = "nbbs-c";
+
 /// Returns whether it is fair to compare the subject with that allocator.
 pub fn is_rival(subject: &str, name: &str) -> bool {
     name != subject && name != FLOOR && !is_ours(name)

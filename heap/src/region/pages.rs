@@ -135,6 +135,7 @@ pub mod system {
     unsafe extern "C" {
         fn madvise(address: *mut c_void, bytes: usize, advice: c_int) -> c_int;
         fn sysconf(name: c_int) -> c_long;
+        fn __errno_location() -> *mut c_int;
     }
 
     /// The numbers of Linux, on all its targets for which Rust has a standard library.
@@ -142,10 +143,17 @@ pub mod system {
     const SC_PAGESIZE: c_int = 30;
     const SC_NPROCESSORS_ONLN: c_int = 84;
 
-    /// Returns how many processors the system uses.
+    /// Returns how many processors the system uses. `errno` stays: this may be part of a free.
     pub fn processors() -> usize {
+        // SAFETY: it only answers.
+        let errno = unsafe { __errno_location() };
+        // SAFETY: it is the thread's own.
+        let error = unsafe { *errno };
         // SAFETY: it reads a number.
-        usize::try_from(unsafe { sysconf(SC_NPROCESSORS_ONLN) }).unwrap_or(1)
+        let processors = unsafe { sysconf(SC_NPROCESSORS_ONLN) };
+        // SAFETY: as above.
+        unsafe { *errno = error };
+        usize::try_from(processors).unwrap_or(1)
     }
 
     /// Returns the bytes of a page.
