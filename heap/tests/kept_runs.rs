@@ -294,5 +294,13 @@ fn a_thread_gives_them_back_when_it_ends() {
     };
     thread::spawn(work).join().unwrap();
     assert_eq!(HEAP.stats().free, HEAP.stats().bytes);
+    // Also one that frees what another has allocated, and nothing else.
+    let block = Block::alloc(&HEAP, of(40_000), 2).unwrap();
+    let work = || {
+        block.free(&HEAP);
+        assert_eq!(HEAP.stats().runs, 40 << 10);
+    };
+    thread::scope(|scope| scope.spawn(work).join().unwrap());
+    assert_eq!(HEAP.stats().free, HEAP.stats().bytes);
     assert_whole(&HEAP);
 }

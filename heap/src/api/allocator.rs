@@ -9,7 +9,7 @@ use core::ptr::NonNull;
 #[cfg(feature = "allocator-api2")]
 use allocator_api2::alloc as api2;
 
-use crate::operations::Operations;
+use crate::operations::Resize;
 use crate::{Cpu, Heap, On, PlacedSmall, Small};
 
 fn found<E>(at: Option<NonNull<u8>>, layout: Layout, refused: E) -> Result<NonNull<[u8]>, E> {

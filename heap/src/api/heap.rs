@@ -9,7 +9,7 @@ use core::ptr::{NonNull, null_mut};
 use crate::api::Cpu;
 use crate::cache::{Cache, SharedCache};
 use crate::error::AddError;
-use crate::operations::Operations;
+use crate::operations::{Operations, Resize};
 use crate::region::{Content, Memory, Regions};
 use crate::unwind::aborting;
 
@@ -248,7 +248,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::resize(self, at, layout, size) }
+        unsafe { Resize::resize(self, at, layout, size) }
     }
 
     /// Adds memory, which the heap keeps.

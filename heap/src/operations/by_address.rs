@@ -4,7 +4,10 @@ use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use super::{Operations, moves};
+use super::Operations;
+use super::resize::{Resize, moves};
+use super::runs::OfRuns;
+use super::slots::OfSlots;
 use crate::class::{Class, GRAIN, LARGEST, UNIT};
 use crate::error::FreeError;
 use crate::region::{Held, Region};

@@ -6,7 +6,7 @@ use core::ptr::NonNull;
 use super::Placed;
 use crate::cache::Cache;
 use crate::error::{FreeError, PageError};
-use crate::operations::{ByAddress, Operations};
+use crate::operations::{ByAddress, Operations, Resize};
 use crate::region::Memory;
 
 /// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
@@ -112,7 +112,7 @@ impl On<'_> {
         size: usize,
     ) -> Option<NonNull<u8>> {
         // SAFETY: as the caller promises.
-        unsafe { Operations::resize(self, at, layout, size) }
+        unsafe { Resize::resize(self, at, layout, size) }
     }
 
     /// Frees memory of which only the address is known, and returns how many bytes it has.
