@@ -2,12 +2,11 @@
 
 use core::fmt;
 
+use crate::api::Buddy;
+use crate::error::MetadataError;
 use crate::sync::AtomicU64;
-
 #[cfg(feature = "std")]
 use crate::{
-    api::Buddy,
-    error::MetadataError,
     layout::geometry::{LINE, Layout, lane_words, lanes_for},
     layout::shape::Shape,
 };
@@ -20,10 +19,7 @@ use crate::{
 /// use nbbs::{Buddy, Metadata, metadata_words};
 ///
 /// static WORDS: Metadata<{ metadata_words(1000) }> = Metadata::new();
-/// static FRAMES: Buddy = match Buddy::new(WORDS.words(), 1000) {
-///     Ok(buddy) => buddy,
-///     Err(_) => panic!("metadata_words() and new() disagree"),
-/// };
+/// static FRAMES: Buddy = WORDS.arena(1000);
 /// assert_eq!(FRAMES.on(0).alloc(9)?, 0);
 /// # Ok::<(), nbbs::AllocError>(())
 /// ```
@@ -52,6 +48,37 @@ impl<const WORDS: usize> Metadata<WORDS> {
     #[must_use]
     pub const fn words(&self) -> &[AtomicU64] {
         &self.0
+    }
+
+    /// Returns a handle to the arena of `units` units in these words: [`Buddy::new`], for statics. Any number of
+    /// handles may be made. Cost: that of [`Buddy::new`], at compile time in a `static` or `const`.
+    ///
+    /// # Panics
+    /// If `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), or if `WORDS` is less than
+    /// [`metadata_words(units)`](crate::metadata_words). In a `static` or `const` this is a compile-time error. Where
+    /// `units` comes from outside the program, use [`Buddy::new`].
+    ///
+    /// ```
+    /// use nbbs::{Buddy, Metadata, metadata_words};
+    ///
+    /// static WORDS: Metadata<{ metadata_words(64) }> = Metadata::new();
+    /// static FRAMES: Buddy = WORDS.arena(64);
+    /// assert_eq!(FRAMES.on(0).alloc(6)?, 0);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    ///
+    /// ```compile_fail
+    /// static WORDS: nbbs::Metadata<{ nbbs::metadata_words(64) }> = nbbs::Metadata::new();
+    /// static FRAMES: nbbs::Buddy = WORDS.arena(1 << 20); // too few words
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub const fn arena(&self, units: u64) -> Buddy<'_> {
+        match Buddy::new(&self.0, units) {
+            Ok(buddy) => buddy,
+            Err(MetadataError::Units { .. }) => panic!("an arena has 1 to 2^40 units"),
+            Err(_) => panic!("too few words for so many units: see metadata_words()"),
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use nbbs::{Buddy, Caches, Caps, Metadata, ThreadCaches, cache_words, metadata_words};
+use nbbs::{Caches, Caps, Metadata, ThreadCaches, cache_words, metadata_words};
 use testkit::program::{Arena, Body};
 use testkit::steered::{Steered, at_once, steer};
 use testkit::{BackEnd, Block, Load, Oracle, Violation, check_whole, depth, stress};
@@ -159,10 +159,8 @@ impl BackEnd for OfThreads {
 #[test]
 fn threads_that_end_leave_nothing_behind() {
     static METADATA: Metadata<{ metadata_words(UNITS) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), UNITS) {
-        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new().large(6).checked(true)),
-        Err(_) => panic!("metadata_words() and new() disagree"),
-    };
+    static PAGES: ThreadCaches =
+        ThreadCaches::with_caps(METADATA.arena(UNITS), Caps::new().large(6).checked(true));
     let oracle = Oracle::new(UNITS);
     let load = Load::new(THREADS, 20_000 * depth(), 0..=6).by_size();
     stress(&OfThreads(&PAGES), &oracle, &load).unwrap();
@@ -174,10 +172,7 @@ fn threads_that_end_leave_nothing_behind() {
 #[test]
 fn threads_keep_arenas_apart_and_hear_each_other() {
     const fn caches(words: &'static Metadata<{ metadata_words(64) }>) -> ThreadCaches {
-        match Buddy::new(words.words(), 64) {
-            Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
-            Err(_) => panic!("metadata_words() and new() disagree"),
-        }
+        ThreadCaches::with_caps(words.arena(64), Caps::new())
     }
     static WORDS: [Metadata<{ metadata_words(64) }>; 2] = [const { Metadata::new() }; 2];
     static PAGES: [ThreadCaches; 2] = [caches(&WORDS[0]), caches(&WORDS[1])];
@@ -201,10 +196,7 @@ fn threads_keep_arenas_apart_and_hear_each_other() {
 #[test]
 fn threads_that_end_may_still_allocate() {
     static METADATA: Metadata<{ metadata_words(64) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-        Ok(buddy) => ThreadCaches::new(buddy),
-        Err(_) => panic!("metadata_words() and new() disagree"),
-    };
+    static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     struct Last(u64);
     impl Drop for Last {
         fn drop(&mut self) {

@@ -5,7 +5,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;
 use std::sync::Barrier;
 
-use nbbs::{Buddy, Caps, Metadata, ThreadCaches, metadata_words};
+use nbbs::{Caps, Metadata, ThreadCaches, metadata_words};
 
 thread_local! {
     static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
@@ -34,10 +34,7 @@ static ALLOCATOR: Counting = Counting;
 #[test]
 fn asking_makes_no_cache() {
     static METADATA: Metadata<{ metadata_words(64) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
-        Err(_) => panic!("metadata_words() and new() disagree"),
-    };
+    static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), Caps::new());
     let before = ALLOCATIONS.get();
     assert_eq!(PAGES.cached().units, 0);
     PAGES.drain();
@@ -83,10 +80,7 @@ fn kept_by(threads: usize, caches: &'static ThreadCaches) -> (u64, u64) {
 fn idle_threads_keep_an_eighth_all_together() {
     const UNITS: u64 = 1 << 14;
     static METADATA: Metadata<{ metadata_words(UNITS) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), UNITS) {
-        Ok(buddy) => ThreadCaches::new(buddy),
-        Err(_) => panic!("metadata_words() and new() disagree"),
-    };
+    static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(UNITS));
     for threads in [2, 8, 40] {
         let (all, most) = kept_by(threads, &PAGES);
         assert!(all <= UNITS / 8, "{threads} threads keep {all}");
@@ -100,10 +94,7 @@ fn idle_threads_keep_an_eighth_all_together() {
 fn with_caps_of_the_callers_own_each_thread_keeps_as_much() {
     const UNITS: u64 = 1 << 14;
     static METADATA: Metadata<{ metadata_words(UNITS) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), UNITS) {
-        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
-        Err(_) => panic!("metadata_words() and new() disagree"),
-    };
+    static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(UNITS), Caps::new());
     let (all, most) = kept_by(4, &PAGES);
     assert!(all > UNITS / 2 && most > UNITS / 8, "all keep {all}, one {most}");
 }
@@ -112,10 +103,7 @@ fn with_caps_of_the_callers_own_each_thread_keeps_as_much() {
 #[test]
 fn who_was_asked_gives_back_before_it_says_what_it_keeps() {
     static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
-    static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 1024) {
-        Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new()),
-        Err(_) => panic!(),
-    };
+    static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(1024), Caps::new());
     PAGES.alloc(0).unwrap();
     assert!(PAGES.cached().units > 0);
     PAGES.ask_all();

@@ -59,14 +59,11 @@ pub const fn cache_words(cpus: usize) -> usize {
 /// that stays in a cache which is giving back others of its order; or that a [`Cache`](crate::Cache) keeps.
 ///
 /// ```
-/// use nbbs::{Buddy, Caches, Metadata, cache_words, metadata_words};
+/// use nbbs::{Caches, Metadata, cache_words, metadata_words};
 ///
 /// static METADATA: Metadata<{ metadata_words(1 << 12) }> = Metadata::new();
 /// static WORDS: Metadata<{ cache_words(4) }> = Metadata::new();
-/// static PAGES: Caches = match Buddy::new(METADATA.words(), 1 << 12) {
-///     Ok(buddy) => Caches::new(buddy, WORDS.words()),
-///     Err(_) => panic!("metadata_words() and new() disagree"),
-/// };
+/// static PAGES: Caches = Caches::new(METADATA.arena(1 << 12), WORDS.words());
 ///
 /// let cpu = 3; // preemption is off
 /// let page = PAGES.alloc(cpu, 0)?;

@@ -35,13 +35,10 @@ use crate::error::{AllocError, FreeError};
 /// are idle.
 ///
 /// ```
-/// use nbbs::{Buddy, Metadata, ThreadCaches, metadata_words};
+/// use nbbs::{Metadata, ThreadCaches, metadata_words};
 ///
 /// static METADATA: Metadata<{ metadata_words(1 << 12) }> = Metadata::new();
-/// static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 1 << 12) {
-///     Ok(buddy) => ThreadCaches::new(buddy),
-///     Err(_) => panic!("metadata_words() and new() disagree"),
-/// };
+/// static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(1 << 12));
 ///
 /// std::thread::spawn(|| {
 ///     let page = PAGES.alloc(0)?;
@@ -153,12 +150,9 @@ impl ThreadCaches {
     /// Creates caches in front of `buddy`, which keep an eighth of the arena at most, all together.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    ///     Ok(buddy) => ThreadCaches::new(buddy),
-    ///     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// };
+    /// static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// assert_eq!(PAGES.alloc(6)?, 0);
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
@@ -172,12 +166,9 @@ impl ThreadCaches {
     /// Creates caches in front of `buddy`, each with these caps, however many threads there will be.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Caps, Metadata, ThreadCaches};
+    /// # use nbbs::{Caps, Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::with_caps(buddy, Caps::new().units(0, 8)),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), Caps::new().units(0, 8));
     /// PAGES.alloc(0)?;
     /// assert_eq!(PAGES.cached().units, 3);
     /// # Ok::<(), nbbs::AllocError>(())
@@ -191,12 +182,9 @@ impl ThreadCaches {
     /// Returns the buddy allocator behind the caches.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// assert_eq!(PAGES.buddy().units(), 64);
     /// ```
     #[must_use]
@@ -213,12 +201,9 @@ impl ThreadCaches {
     /// they keep.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// assert_eq!(PAGES.alloc(3)? % 8, 0);
     /// # Ok::<(), nbbs::AllocError>(())
     /// ```
@@ -243,12 +228,9 @@ impl ThreadCaches {
     /// Those of [`Cache::free`].
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// let block = PAGES.alloc(3)?;
     /// assert_eq!(PAGES.free(block)?, 8);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -264,12 +246,9 @@ impl ThreadCaches {
     /// Those of [`Cache::free_sized`].
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// let block = PAGES.alloc(3)?;
     /// PAGES.free_sized(block, 3)?;
     /// # Ok::<(), Box<dyn std::error::Error>>(())
@@ -290,12 +269,9 @@ impl ThreadCaches {
     /// back nothing. A thread without a cache gets none.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// PAGES.alloc(3)?;
     /// PAGES.drain();
     /// assert_eq!(PAGES.buddy().stats().used_units, 8);
@@ -308,12 +284,9 @@ impl ThreadCaches {
     /// Asks all threads to give back everything that they keep, with their next operation.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::new(buddy),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::new(METADATA.arena(64));
     /// PAGES.alloc(0)?;
     /// PAGES.ask_all();
     /// PAGES.alloc(0)?;
@@ -329,12 +302,9 @@ impl ThreadCaches {
     /// thread without a cache gets none. If it was [asked](Self::ask_all) to give everything back, it does so first.
     ///
     /// ```
-    /// # use nbbs::{Buddy, Metadata, ThreadCaches};
+    /// # use nbbs::{Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = match Buddy::new(METADATA.words(), 64) {
-    /// #     Ok(buddy) => ThreadCaches::with_caps(buddy, nbbs::Caps::new()),
-    /// #     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// # };
+    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), nbbs::Caps::new());
     /// PAGES.alloc(3)?;
     /// assert_eq!(PAGES.cached().units, 24);
     /// # Ok::<(), nbbs::AllocError>(())

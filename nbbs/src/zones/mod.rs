@@ -121,13 +121,10 @@ impl<'a, W: Word> Zones<'a, W> {
     /// It is `const`, so zones can be `static`, as the arenas can:
     ///
     /// ```
-    /// use nbbs::{Buddy, Metadata, Zone, Zones};
+    /// use nbbs::{Metadata, Zone, Zones};
     ///
     /// static WORDS: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// static LIST: [Zone<'static>; 1] = match Buddy::new(WORDS.words(), 64) {
-    ///     Ok(buddy) => [Zone { base: 100, buddy }],
-    ///     Err(_) => panic!("metadata_words() and new() disagree"),
-    /// };
+    /// static LIST: [Zone<'static>; 1] = [Zone { base: 100, buddy: WORDS.arena(64) }];
     /// static ZONES: Zones<'static> = match Zones::new(&LIST) {
     ///     Ok(zones) => zones,
     ///     Err(_) => panic!("zones overlap"),
