@@ -1,6 +1,6 @@
 //! A GPU heap of 64 GiB, given out in stretches of 64 KiB by 64-bit offset: exact sizes, growth in place.
 
-use nbbs::{Block, Buddy, Lane, MetadataBox, Request, RequestError};
+use nbbs::{Block, Lane, MetadataBox, Request, RequestError};
 
 const UNIT: u64 = 64 << 10;
 const HEAP: u64 = 64 << 30;
@@ -18,7 +18,7 @@ fn allocate<'a>(heap: Lane<'a>, bytes: u64, align: u64) -> Result<Block<'a>, Req
 fn main() -> Result<(), Box<dyn std::error::Error>> {
     let units = HEAP / UNIT;
     let metadata = MetadataBox::new(units)?;
-    let heap = Buddy::new(metadata.words(), units)?;
+    let heap = metadata.arena()?;
 
     let texture = allocate(heap.here(), 33 << 20, 2 << 20)?; // 33 MiB: a buddy system would take 64
     let mut cache = allocate(heap.here(), 5 << 20, UNIT)?;

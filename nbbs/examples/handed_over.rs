@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::Instant;
 
-use nbbs::{Buddy, MetadataBox};
+use nbbs::MetadataBox;
 
 const UNITS: u64 = 1 << 18;
 const BLOCKS: u64 = 1_000_000;
@@ -16,7 +16,7 @@ const ORDER: u32 = 0;
 
 fn main() -> Result<(), Box<dyn Error>> {
     let metadata = MetadataBox::new(UNITS)?;
-    let buddy = Buddy::new(metadata.words(), UNITS)?;
+    let buddy = metadata.arena()?;
     println!("{BLOCKS} blocks, freed by another thread; ns a block");
     println!("on their way  lanes  caches");
     for most in [1, 4, 16, 64, 256, 1024] {

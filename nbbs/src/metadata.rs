@@ -97,15 +97,15 @@ impl<const WORDS: usize> Default for Metadata<WORDS> {
 
 /// Zeroed metadata words on a cache-line boundary, as many as needed at run time.
 ///
-/// All of them have been written to: no page fault is left in them.
+/// All of them have been written to: no page fault is left in them. A box that was made for an arena knows how many
+/// units that has.
 ///
 /// ```
-/// use nbbs::{Buddy, MetadataBox};
+/// use nbbs::MetadataBox;
 ///
-/// let units = 1000;
-/// let metadata = MetadataBox::new(units)?;
+/// let metadata = MetadataBox::new(1000)?;
 /// assert_eq!(metadata.words().as_ptr() as usize % 64, 0);
-/// assert_eq!(Buddy::new(metadata.words(), units)?.alloc(9)?, 0);
+/// assert_eq!(metadata.arena()?.alloc(9)?, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[cfg(feature = "std")]
@@ -113,6 +113,8 @@ pub struct MetadataBox<W = AtomicU64> {
     words: std::vec::Vec<W>,
     /// How many words lie before the boundary.
     before: usize,
+    /// Of the arena that the words were made for; 0 if they were not.
+    units: u64,
 }
 
 #[cfg(feature = "std")]
@@ -130,7 +132,7 @@ impl MetadataBox {
     /// assert_eq!(refused, MetadataError::Units { units: 0, max: nbbs::MAX_UNITS });
     /// ```
     pub fn new(units: u64) -> Result<Self, MetadataError> {
-        Self::zeroed(Layout::new(Shape::STANDARD, units)?.words())
+        Self::with_room(units, 0)
     }
 
     /// Allocates the words of an arena of `units` units and, where [`lanes_for`] says that the arena
@@ -143,38 +145,41 @@ impl MetadataBox {
     /// ```
     /// use nbbs::MetadataBox;
     ///
-    /// let units = 1 << 18;
-    /// let metadata = MetadataBox::for_cpus(units)?;
-    /// let pages = metadata.arena(units)?; // no two of its CPUs need allocate from the same words
+    /// let metadata = MetadataBox::for_cpus(1 << 18)?;
+    /// let pages = metadata.arena()?; // no two of its CPUs need allocate from the same words
     /// assert_eq!(pages.alloc(9)? % 512, 0);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn for_cpus(units: u64) -> Result<Self, MetadataError> {
         let cpus = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        let words = Layout::new(Shape::STANDARD, units)?.words();
-        Self::zeroed(words.saturating_add(lane_words(lanes_for(units, cpus))))
+        Self::with_room(units, lane_words(lanes_for(units, cpus)))
     }
 
-    /// Returns the arena of `units` units in these words, with the lanes for which there is room behind its metadata,
-    /// if any: those of [`for_cpus`](Self::for_cpus). Call it once and copy the handle, since it clears the lanes: a
-    /// store for each of their words.
+    /// The words of an arena of `units` units, and `more` behind them.
+    fn with_room(units: u64, more: usize) -> Result<Self, MetadataError> {
+        let words = Layout::new(Shape::STANDARD, units)?.words();
+        Ok(Self { units, ..Self::zeroed(words.saturating_add(more))? })
+    }
+
+    /// Returns the arena that these words were made for by [`new`](Self::new), or by [`for_cpus`](Self::for_cpus) with
+    /// lanes. Call it once and copy the handle, since it clears those lanes: a store for each of their words.
     ///
     /// # Errors
-    /// Those of [`Buddy::new`](crate::Buddy::new).
+    /// [`MetadataError::Units`], with 0 units, if the words are of [`zeroed`](Self::zeroed), which are made for no
+    /// arena in particular: pass them to [`Buddy::new`](crate::Buddy::new).
     ///
     /// ```
-    /// use nbbs::{MetadataBox, lane_words, metadata_words};
+    /// use nbbs::MetadataBox;
     ///
-    /// let metadata = MetadataBox::zeroed(metadata_words(1 << 18) + lane_words(64))?;
-    /// let pages = metadata.arena(1 << 18)?;
-    /// let (one, other) = (pages.on(0).alloc(0)?, pages.on(63).alloc(0)?);
-    /// assert!(one.abs_diff(other) >= 1 << 12);
-    /// assert!(metadata.arena(1 << 30).is_err());
+    /// let metadata = MetadataBox::for_cpus(1 << 18)?;
+    /// let pages = metadata.arena()?;
+    /// assert_eq!(pages.units(), 1 << 18);
+    /// assert!(MetadataBox::zeroed(100)?.arena().is_err());
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn arena(&self, units: u64) -> Result<Buddy<'_>, MetadataError> {
-        let arena = Buddy::new(self.words(), units)?;
-        match &self.words()[crate::metadata_words(units)..] {
+    pub fn arena(&self) -> Result<Buddy<'_>, MetadataError> {
+        let arena = Buddy::new(self.words(), self.units)?;
+        match &self.words()[crate::metadata_words(self.units)..] {
             lanes if lanes.len() < lane_words(1) => Ok(arena),
             lanes => arena.with_lanes(lanes),
         }
@@ -189,12 +194,12 @@ impl<W: From<u64>> MetadataBox<W> {
     /// [`MetadataError::NoMemory`] if there is no memory for them.
     ///
     /// ```
-    /// use nbbs::{Buddy, Caches, MetadataBox};
+    /// use nbbs::{Caches, MetadataBox};
     ///
     /// let metadata = MetadataBox::new(1000)?;
     /// let cpus = 4;
     /// let words = MetadataBox::zeroed(nbbs::cache_words(cpus))?;
-    /// let caches = Caches::new(Buddy::new(metadata.words(), 1000)?, words.words());
+    /// let caches = Caches::new(metadata.arena()?, words.words());
     /// assert_eq!(caches.cpus(), cpus);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -209,7 +214,7 @@ impl<W: From<u64>> MetadataBox<W> {
         let line = (LINE * size_of::<W>()).next_power_of_two();
         let before = words.as_ptr().align_offset(line).min(LINE);
         words.truncate(before + needed);
-        Ok(Self { words, before })
+        Ok(Self { words, before, units: 0 })
     }
 }
 
@@ -250,6 +255,14 @@ mod tests {
             assert_eq!(metadata.words().len(), len);
             assert!(metadata.words().iter().all(|word| word.load(Ordering::Relaxed) == 0));
         }
+    }
+
+    #[test]
+    fn the_arena_has_the_lanes_for_which_there_is_room() {
+        let metadata = MetadataBox::with_room(1 << 18, crate::lane_words(64)).unwrap();
+        let pages = metadata.arena().unwrap();
+        let (one, other) = (pages.on(0).alloc(0).unwrap(), pages.on(63).alloc(0).unwrap());
+        assert!(one.abs_diff(other) >= 1 << 12);
     }
 
     #[test]

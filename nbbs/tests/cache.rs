@@ -249,7 +249,7 @@ fn caps_for_an_arena_keep_an_eighth_of_it() {
         for caches in [0, 1, 2, 16, 64, 1024] {
             let caps = Caps::for_arena(units, caches).large(9);
             let metadata = MetadataBox::new(1 << 14).unwrap();
-            let buddy = Buddy::new(metadata.words(), 1 << 14).unwrap();
+            let buddy = metadata.arena().unwrap();
             let mut cache = Cache::new(buddy, 0, caps);
             for order in 0..=9 {
                 let blocks: Vec<u64> =

@@ -2,7 +2,7 @@
 //! it is used stays small.
 
 use fastrand::Rng;
-use nbbs::{Buddy, MetadataBox, Request};
+use nbbs::{MetadataBox, Request};
 
 const UNITS: u64 = 1 << 22;
 const HELD: usize = 100;
@@ -12,7 +12,7 @@ const STEPS: usize = 40_000;
 /// the end of the last unit that it reached.
 fn reached(draw: impl Fn(&mut Rng) -> u64) -> (u64, u64) {
     let metadata = MetadataBox::new(UNITS).unwrap();
-    let buddy = Buddy::new(metadata.words(), UNITS).unwrap();
+    let buddy = metadata.arena().unwrap();
     let (lane, mut random) = (buddy.on(0), Rng::with_seed(7));
     let mut held: Vec<(u64, u64)> = Vec::new();
     let (mut units, mut most, mut end) = (0, 0, 0);
@@ -71,7 +71,7 @@ fn aligned_runs() {
     let metadata = MetadataBox::new(UNITS).unwrap();
     for (units, order, offset) in [(1, 10, 513), (40, 6, 30), (40, 3, 5), (1, 3, 0), (1100, 10, 7)]
     {
-        let buddy = Buddy::new(metadata.words(), UNITS).unwrap();
+        let buddy = metadata.arena().unwrap();
         let request = Request::units(units).aligned(order).offset(offset);
         let runs: Vec<_> =
             (0..100).map(|_| buddy.on(0).request(request.clone()).unwrap()).collect();

@@ -8,7 +8,7 @@ use std::error::Error;
 use std::hint::black_box;
 use std::time::Instant;
 
-use nbbs::{Buddy, MetadataBox};
+use nbbs::MetadataBox;
 use nbbs_shared::{Geometry, Segment};
 
 const UNITS: u64 = 1 << 18;
@@ -19,7 +19,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     let segment = Segment::memfd("cost", Geometry { units: UNITS, unit_bytes: 64, members: 8 })?;
     let member = segment.join()?;
     let metadata = MetadataBox::new(UNITS)?;
-    let buddy = Buddy::new(metadata.words(), UNITS)?;
+    let buddy = metadata.arena()?;
     // Known to the compiler no better than the segment's.
     let buddy = black_box(&buddy);
     let alone = |order| {

@@ -117,7 +117,7 @@ pub fn of_threads(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
     static MADE: Mutex<BTreeMap<u64, &'static ThreadCaches>> = Mutex::new(BTreeMap::new());
     let made = || {
         let metadata: &MetadataBox = Box::leak(Box::new(MetadataBox::new(units).expect("memory")));
-        let buddy = Buddy::new(metadata.words(), units).expect("as many words as it takes");
+        let buddy = metadata.arena().expect("as many words as it takes");
         &*Box::leak(Box::new(ThreadCaches::with_caps(buddy, CAPS)))
     };
     let caches =

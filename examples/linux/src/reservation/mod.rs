@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, ensure};
 use comfy_table::Table;
-use nbbs::{Buddy, MetadataBox};
+use nbbs::MetadataBox;
 use procfs::{Current, Meminfo};
 
 use load::Worker;
@@ -91,7 +91,7 @@ fn demonstrate(args: &Args, guard: Guard, rows: &mut Table) -> anyhow::Result<()
     let page = rustix::param::page_size() as u64;
     let units = args.reserved_bytes() / page;
     let metadata = MetadataBox::new(units)?;
-    let pages = Buddy::new(metadata.words(), units)?;
+    let pages = metadata.arena()?;
     let reserved = Reserved::new(pages, guard, args.broken).with_context(|| {
         format!("--reserve {}: so many GiB of addresses are not to be had", args.reserve)
     })?;
