@@ -128,7 +128,7 @@ impl From<MetadataError> for Error {
 
 impl From<Broken> for Error {
     fn from(error: Broken) -> Self {
-        let Broken { invariant, level, word, slot, unit } = error;
+        let Broken { invariant, level, word, slot, unit, .. } = error;
         let rule =
             INVARIANTS.iter().position(|&each| each == invariant).unwrap_or(INVARIANTS.len());
         let detail = (rule as u32) << 16 | slot;
@@ -138,7 +138,7 @@ impl From<Broken> for Error {
 
 impl From<BrokenCache> for Error {
     fn from(error: BrokenCache) -> Self {
-        let BrokenCache { cpu, index, order } = error;
+        let BrokenCache { cpu, index, order, .. } = error;
         Self::of(Code::CacheBroken, index, cpu as u64).and(order.into())
     }
 }
@@ -279,9 +279,10 @@ impl fmt::Display for Error {
             Code::NotReserved => RangeError::NotReserved { unit: value }.fmt(f),
             Code::Contended => ResizeError::Contended { unit: value }.fmt(f),
             Code::Broken => match INVARIANTS.get((detail >> 16) as usize) {
-                Some(&invariant) => {
-                    let (level, slot) = (other as usize, detail & 0xffff);
-                    Broken { invariant, level, word: limit, slot, unit: value }.fmt(f)
+                Some(invariant) => {
+                    let slot = detail & 0xffff;
+                    write!(f, "{invariant:?} broken at level {other}, ")?;
+                    write!(f, "word {limit}, slot {slot} (unit {value})")
                 }
                 None => write!(f, "an invariant is broken at unit {value}"),
             },
@@ -310,8 +311,8 @@ impl fmt::Display for Error {
             }
             Code::Setting => setting::sentence(self, f),
             Code::CacheBroken => {
-                let (cpu, order) = (limit as usize, other as u32);
-                BrokenCache { cpu, index: value, order }.fmt(f)
+                write!(f, "CPU {limit} keeps a block of order {other} ")?;
+                write!(f, "at unit {value} that is not its own")
             }
             Code::HeapFull => {
                 write!(f, "the heap has no {value} bytes at a multiple of {limit}")

@@ -123,12 +123,15 @@ impl core::error::Error for FreeError {}
 /// Why pages were not taken back: pages do not have so many bytes.
 ///
 /// ```
-/// use nbbs_heap::PageError;
+/// static HEAP: nbbs_heap::Heap<{ 1 << 20 }> = nbbs_heap::Heap::new();
 ///
-/// let said = PageError { page: 1000 }.to_string();
+/// // SAFETY: nothing is said to be zero.
+/// let refused = unsafe { HEAP.discard(1000, |_, _| false) }.unwrap_err();
+/// let said = refused.to_string();
 /// assert_eq!(said, "pages of 1000 bytes: a page is a power of two, and at most 64 KiB");
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PageError {
     /// Bytes of a page, as given.
     pub page: usize,

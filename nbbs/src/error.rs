@@ -328,15 +328,16 @@ pub enum ResizeError {
 /// Which block of a batch could not be freed, and why. The blocks before it have been freed, the others have not.
 ///
 /// ```
-/// # use nbbs::{BatchError, FreeError};
+/// # use nbbs::FreeError;
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// let block = buddy.alloc(0)?;
-/// let refused = BatchError { done: 1, error: FreeError::NotAllocated { index: block } };
-/// assert_eq!(buddy.here().free_batch(0, &[block, block]), Err(refused));
+/// let refused = buddy.here().free_batch(0, &[block, block]).unwrap_err();
+/// assert_eq!((refused.done, refused.error), (1, FreeError::NotAllocated { index: block }));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BatchError {
     /// Number of blocks that were freed.
     pub done: usize,
@@ -436,6 +437,7 @@ pub enum Invariant {
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Broken {
     /// The rule that is broken.
     pub invariant: Invariant,
@@ -456,16 +458,16 @@ pub struct Broken {
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
 /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
 /// # let words = nbbs::Metadata::<{ nbbs::cache_words(1) }>::new();
-/// use nbbs::{BrokenCache, Caches};
-///
-/// let caches = Caches::new(buddy, words.words());
+/// let caches = nbbs::Caches::new(buddy, words.words());
 /// let block = caches.alloc(0, 3)?;
 /// caches.free_sized(0, block, 3)?; // the cache keeps it
 /// buddy.free(block)?; // so nobody else may free it
-/// assert_eq!(caches.audit(), Err(BrokenCache { cpu: 0, index: block, order: 3 }));
+/// let broken = caches.audit().unwrap_err();
+/// assert_eq!((broken.cpu, broken.index, broken.order), (0, block, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct BrokenCache {
     /// The first CPU whose cache has the block.
     pub cpu: usize,

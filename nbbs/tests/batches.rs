@@ -1,6 +1,6 @@
 //! A batch of blocks has the same effect as one call for each block.
 
-use nbbs::{AllocError, BatchError, Buddy};
+use nbbs::{AllocError, Buddy, FreeError};
 use testkit::Spec;
 use testkit::program::{Arena, BOUNDARIES};
 
@@ -19,9 +19,9 @@ fn in_use(arena: &Arena) -> Buddy<'_> {
 }
 
 /// Frees blocks one after the other, up to the first that is refused.
-fn one_by_one(buddy: &Buddy<'_>, order: u32, blocks: &[u64]) -> Result<(), BatchError> {
+fn one_by_one(buddy: &Buddy<'_>, order: u32, blocks: &[u64]) -> Result<(), (usize, FreeError)> {
     for (done, &block) in blocks.iter().enumerate() {
-        buddy.free_sized(block, order).map_err(|error| BatchError { done, error })?;
+        buddy.free_sized(block, order).map_err(|error| (done, error))?;
     }
     Ok(())
 }
@@ -30,7 +30,8 @@ fn one_by_one(buddy: &Buddy<'_>, order: u32, blocks: &[u64]) -> Result<(), Batch
 fn assert_same(order: u32, blocks: &[u64]) {
     let arenas: [Arena; 2] = [Arena::new(64), Arena::new(64)];
     let [many, one] = arenas.each_ref().map(in_use);
-    let answer = many.here().free_batch(order, blocks);
+    let answer =
+        many.here().free_batch(order, blocks).map_err(|refused| (refused.done, refused.error));
     assert_eq!(answer, one_by_one(&one, order, blocks), "order {order}: {blocks:?}");
     let len = |buddy: &Buddy<'_>| (0..64).map(|unit| buddy.len_of(unit)).collect::<Vec<_>>();
     assert_eq!(len(&many), len(&one), "order {order}: {blocks:?}");

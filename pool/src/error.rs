@@ -59,6 +59,7 @@ impl Exhausted {
 /// assert_eq!(full.to_string(), "none of the pool's 1 slots is free");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Full<T> {
     /// The object.
     pub value: T,

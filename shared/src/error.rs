@@ -133,12 +133,14 @@ pub enum AttachError {
 /// Why a segment was not made in the file at a path, or not attached to there.
 ///
 /// ```
-/// use nbbs_shared::{AttachError, PathError};
+/// use nbbs_shared::{AttachError, Segment};
 ///
-/// let error = PathError { path: "/dev/shm/name".into(), error: AttachError::Making };
-/// assert_eq!(error.to_string(), "\"/dev/shm/name\": the segment is not made yet");
+/// let refused = Segment::attach("/dev/shm/no segment").unwrap_err();
+/// assert!(matches!(refused.error, AttachError::System { .. }));
+/// assert!(refused.to_string().starts_with("\"/dev/shm/no segment\": "));
 /// ```
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct PathError {
     /// The path.
     pub path: PathBuf,

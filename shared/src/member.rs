@@ -66,19 +66,20 @@ pub struct MemberId {
 /// A block, or a slot of the heap, that is being recovered.
 ///
 /// ```
-/// use nbbs_shared::{Block, Fate, Geometry, Segment};
+/// use nbbs_shared::{Fate, Geometry, Segment};
 ///
 /// let segment = Segment::memfd("of the dead", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
 /// let (alice, bob) = (segment.join()?, segment.join()?);
 /// let offset = bob.alloc_for::<u64>()?.cast();
 /// drop(bob);
 /// alice.recover(|found| {
-///     assert_eq!(found, Block { offset, bytes: 64 });
+///     assert_eq!((found.offset, found.bytes), (offset, 64));
 ///     Fate::Free
 /// });
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Block {
     /// Its offset.
     pub offset: Offset<u8>,

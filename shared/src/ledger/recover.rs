@@ -33,17 +33,18 @@ pub enum Fate {
 /// What a recovery found.
 ///
 /// ```
-/// use nbbs_shared::{Fate, Geometry, Recovery, Segment};
+/// use nbbs_shared::{Fate, Geometry, Segment};
 ///
 /// let segment = Segment::memfd("found", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
 /// let (alice, bob) = (segment.join()?, segment.join()?);
 /// bob.alloc_for::<u64>()?;
 /// drop(bob);
 /// let found = alice.recover(|_block| Fate::Free);
-/// assert_eq!(found, Recovery { freed: 1, ..Recovery::default() }); // Bob has left, and did not die
+/// assert_eq!((found.freed, found.kept, found.members), (1, 0, 0)); // Bob has left, and did not die
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Recovery {
     /// Members that have died, and that no recovery has finished with before: as long as blocks are
     /// [pending](Self::pending), each counts them again. Those whose seats others have by now count as one for each seat.
