@@ -2540,7 +2540,7 @@ nbbs_code nbbs_shared_geometry_of(const struct nbbs_shared *segment,
 /**
  * Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.
  */
-uint64_t nbbs_shared_free_bytes(const struct nbbs_shared *segment);
+uint64_t nbbs_shared_count_free_bytes(const struct nbbs_shared *segment);
 #endif
 
 #if defined(__linux__)

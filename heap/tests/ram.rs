@@ -7,7 +7,7 @@ use nbbs_heap::Small;
 /// The bytes of bookkeeping of a heap with units of 32 bytes. Checks that one block may have all the others.
 fn bookkeeping<const BYTES: usize>(heap: &'static Small<BYTES>) -> usize {
     let bytes = heap.bytes();
-    assert_eq!(heap.free_bytes(), bytes, "nothing is in use before the first allocation");
+    assert_eq!(heap.count_free_bytes(), bytes, "nothing is in use before the first allocation");
     let all = Layout::from_size_align(bytes, 1).unwrap();
     assert!(heap.alloc(all).is_some() && heap.alloc(Layout::new::<u8>()).is_none());
     size_of::<Small<BYTES>>() - bytes

@@ -81,7 +81,7 @@ fn all_that_is_held<const UNIT: usize>(heap: &Small<BYTES, UNIT>) {
         let shown = shown(heap);
         assert_eq!(shown, bytes_of::<UNIT>(&held), "seed {seed}");
         let stats = heap.stats();
-        assert_eq!((stats.bytes, stats.free), (heap.bytes(), heap.free_bytes()));
+        assert_eq!((stats.bytes, stats.free), (heap.bytes(), heap.count_free_bytes()));
         assert_eq!(stats.bytes, stats.free + shown.values().sum::<usize>(), "seed {seed}");
         assert_eq!(stats.blocks, held.len(), "seed {seed}");
         let fits = |size| heap.alloc(Layout::from_size_align(size, 1).unwrap());

@@ -123,6 +123,6 @@ fn small_heaps() {
     static COARSE: Small<300_000, 64> = Small::new();
     stress(Global(&FINE), 3, 50_000);
     stress(Global(&COARSE), 3, 50_000);
-    assert_eq!(FINE.free_bytes(), FINE.bytes());
-    assert_eq!(COARSE.free_bytes(), COARSE.bytes());
+    assert_eq!(FINE.count_free_bytes(), FINE.bytes());
+    assert_eq!(COARSE.count_free_bytes(), COARSE.bytes());
 }

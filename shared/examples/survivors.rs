@@ -58,7 +58,7 @@ fn survive(time: Duration) -> Outcome {
     unsafe { member.block(root)?.as_ptr().cast::<u8>().write_bytes(0, size_of::<Common>()) };
     segment.root().store(Some(root), Ordering::Release);
     let common = common(&segment)?;
-    let whole = segment.free_bytes();
+    let whole = segment.count_free_bytes();
 
     let mut workers = [start(&segment, "producer")?, start(&segment, "consumer")?];
     let (begun, mut said, mut killed, mut recovered) = (Instant::now(), Instant::now(), 0, 0);
@@ -85,7 +85,7 @@ fn survive(time: Duration) -> Outcome {
     say(common, killed, recovered);
     let (sent, received) =
         (common.sent.load(Ordering::Acquire), common.received.load(Ordering::Acquire));
-    let missing = whole - segment.free_bytes();
+    let missing = whole - segment.count_free_bytes();
     println!("{} messages lost, {missing} bytes lost", sent - received);
     if sent == received && missing == 0 { Ok(()) } else { Err("something is lost".into()) }
 }

@@ -266,9 +266,9 @@ impl<'m> Heap<'m> {
     /// let member = segment.join()?;
     /// let slot = member.heap().alloc(Layout::new::<u64>())?;
     /// member.heap().free(slot)?;
-    /// assert_eq!(segment.free_bytes(), (1024 - 32) * 64);
+    /// assert_eq!(segment.count_free_bytes(), (1024 - 32) * 64);
     /// assert_eq!(member.heap().trim(), 1);
-    /// assert_eq!(segment.free_bytes(), 1024 * 64);
+    /// assert_eq!(segment.count_free_bytes(), 1024 * 64);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn trim(&self) -> usize {

@@ -405,7 +405,7 @@ impl Member {
     /// bob.alloc_for::<u64>()?;
     /// drop(bob);
     /// assert_eq!(alice.recover(|_block| Fate::Free).freed, 1);
-    /// assert_eq!(segment.free_bytes(), 64 * 64);
+    /// assert_eq!(segment.count_free_bytes(), 64 * 64);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn recover(&self, mut decide: impl FnMut(Block) -> Fate) -> Recovery {

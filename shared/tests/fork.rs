@@ -80,7 +80,7 @@ fn a_member_counts_as_alive_as_long_as_its_child_lives() {
     waitpid(member, None).unwrap();
     assert_eq!(survivor.dead(), 0);
     assert_eq!(survivor.recover(|_| Fate::Free).freed, 0);
-    assert_eq!(segment.free_bytes(), 64 * 64 - 128);
+    assert_eq!(segment.count_free_bytes(), 64 * 64 - 128);
 
     kill(Pid::from_raw(i32::from_ne_bytes(grandchild)), Signal::SIGKILL).unwrap();
     while survivor.dead() == 0 {
@@ -88,7 +88,7 @@ fn a_member_counts_as_alive_as_long_as_its_child_lives() {
     }
     let recovery = survivor.recover(|_| Fate::Free);
     assert_eq!((recovery.members, recovery.freed), (1, 1), "{recovery:?}");
-    assert_eq!(segment.free_bytes(), 64 * 64);
+    assert_eq!(segment.count_free_bytes(), 64 * 64);
 }
 
 /// A member leaves while a child of its process goes on: its seat is free.

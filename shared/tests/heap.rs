@@ -25,7 +25,7 @@ fn in_slabs(member: &Member) {
     for slot in all(member, 48) {
         member.heap().free(slot).unwrap();
     }
-    assert_eq!(member.segment().free_bytes(), 0);
+    assert_eq!(member.segment().count_free_bytes(), 0);
 }
 
 #[test]
@@ -102,7 +102,7 @@ fn blocks_serve_where_no_slab_fits() {
     units.iter().step_by(2).for_each(|&unit| _ = member.free(unit).unwrap());
     let pool = member.pool::<u64>();
     let objects: Vec<_> = std::iter::from_fn(|| pool.alloc().ok()).collect();
-    assert_eq!((objects.len(), segment.free_bytes()), (units.len().div_ceil(2), 0));
+    assert_eq!((objects.len(), segment.count_free_bytes()), (units.len().div_ceil(2), 0));
     for object in objects {
         assert!(pool.get(object).is_ok() && other.pool().take(object) == Ok(member.id()));
         other.pool().free(object).unwrap();

@@ -31,7 +31,7 @@ fn free_what_c_left(segment: &Segment, member: &Member) {
     // SAFETY: the block is this member's, and C has written a text with a 0 behind it.
     assert_eq!(unsafe { CStr::from_ptr(message) }, c"from C");
     assert_eq!(member.free(root), Ok(1024));
-    assert_eq!(segment.free_bytes(), GEOMETRY.units * 64);
+    assert_eq!(segment.count_free_bytes(), GEOMETRY.units * 64);
 }
 
 /// Leaves a message in the root that the program in C takes and frees.

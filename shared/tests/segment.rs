@@ -65,7 +65,7 @@ fn what_one_makes_another_attaches() {
     }
     assert_eq!(bob.free(block), Ok(256));
     assert_eq!(bob.free(block), Err(OffsetError::NotYours { offset: block.bytes(), owner: None }));
-    assert_eq!(one.free_bytes(), 300 * 64);
+    assert_eq!(one.count_free_bytes(), 300 * 64);
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn creation_that_died_is_seen_and_taken_over() {
         let larger = Geometry { units: 500, ..GEOMETRY };
         let taken_over = Segment::create(&place.0, larger).unwrap();
         assert_eq!(taken_over.geometry(), larger);
-        assert_eq!(Segment::attach(&place.0).unwrap().free_bytes(), 500 * 64);
+        assert_eq!(Segment::attach(&place.0).unwrap().count_free_bytes(), 500 * 64);
         assert_eq!(Segment::create(&place.0, GEOMETRY).unwrap_err().error, AttachError::Exists);
     }
 }

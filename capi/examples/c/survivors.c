@@ -67,7 +67,7 @@ int main(void) {
         recovered += found.freed;
         members += found.members;
     }
-    const uint64_t lost = geometry.units * geometry.unit_bytes - nbbs_shared_free_bytes(segment);
+    const uint64_t lost = geometry.units * geometry.unit_bytes - nbbs_shared_count_free_bytes(segment);
     printf("%d killed, %zu of them as members; %zu blocks recovered, %llu bytes lost\n", DEATHS, members, recovered,
            (unsigned long long)lost);
     nbbs_shared_leave(member);

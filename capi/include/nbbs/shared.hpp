@@ -290,7 +290,7 @@ public:
     nbbs_shared_geometry geometry() const noexcept {
         return detail::get<nbbs_shared_geometry>(nbbs_shared_geometry_of, segment_).value_or(nbbs_shared_geometry{});
     }
-    std::uint64_t free_bytes() const noexcept { return nbbs_shared_free_bytes(segment_); }
+    std::uint64_t count_free_bytes() const noexcept { return nbbs_shared_count_free_bytes(segment_); }
     /// The descriptor, to be handed to another process.
     int fd() const noexcept { return nbbs_shared_fd(segment_); }
 

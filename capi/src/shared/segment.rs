@@ -243,9 +243,9 @@ pub unsafe extern "C" fn nbbs_shared_geometry_of(
 
 /// Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.
 #[unsafe(no_mangle)]
-pub unsafe extern "C" fn nbbs_shared_free_bytes(segment: *const Shared) -> u64 {
+pub unsafe extern "C" fn nbbs_shared_count_free_bytes(segment: *const Shared) -> u64 {
     // SAFETY: the caller's promise about pointers.
-    unsafe { ask(segment, |shared| shared.segment.free_bytes()) }
+    unsafe { ask(segment, |shared| shared.segment.count_free_bytes()) }
 }
 
 /// Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are,

@@ -108,7 +108,7 @@ TEST(Shared, WhatOneMakesAnotherAttaches) {
     EXPECT_EQ(nbbs_shared_take_from(nullptr, offset, from, nullptr, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_shared_free(bob, offset, nullptr), NBBS_CODE_NOT_YOURS);
     EXPECT_EQ(nbbs_shared_free(alice, offset, nullptr), NBBS_CODE_OK);
-    EXPECT_EQ(nbbs_shared_free_bytes(one), kBytes);
+    EXPECT_EQ(nbbs_shared_count_free_bytes(one), kBytes);
     nbbs_shared_leave(alice);
     nbbs_shared_leave(bob);
 }
@@ -171,7 +171,7 @@ TEST(Shared, WhatTheDeadHeldIsRecovered) {
     EXPECT_EQ(found.kept, 1u);
     EXPECT_EQ(found.freed, 1u);
     EXPECT_EQ(found.pending + found.damaged, 0u);
-    EXPECT_EQ(nbbs_shared_free_bytes(segment), kBytes - 512);
+    EXPECT_EQ(nbbs_shared_count_free_bytes(segment), kBytes - 512);
     EXPECT_EQ(nbbs_shared_free(member, root, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(nbbs_shared_recover(member, nullptr, nullptr, nullptr, nullptr), NBBS_CODE_OK);
     nbbs_shared_leave(member);
@@ -378,7 +378,7 @@ TEST(Shared, NullIsRefused) {
     EXPECT_EQ(nbbs_shared_bytes(nullptr), 0u);
     EXPECT_EQ(nbbs_shared_fd(nullptr), -1);
     EXPECT_EQ(nbbs_shared_root(nullptr), 0u);
-    EXPECT_EQ(nbbs_shared_free_bytes(nullptr), 0u);
+    EXPECT_EQ(nbbs_shared_count_free_bytes(nullptr), 0u);
     EXPECT_EQ(nbbs_shared_offset(nullptr, nullptr), 0u);
     EXPECT_EQ(nbbs_shared_dead(nullptr), 0u);
     EXPECT_EQ(nbbs_shared_id_of(nullptr).seat, 0u);

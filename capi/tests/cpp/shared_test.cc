@@ -42,7 +42,7 @@ TEST(Shared, StructuresLiveInASegment) {
         node = next;
     }
     EXPECT_EQ(expected, 0);
-    EXPECT_EQ(segment.free_bytes(), 256u * 64);
+    EXPECT_EQ(segment.count_free_bytes(), 256u * 64);
     nbbs::offset<Node> root(1);
     EXPECT_FALSE(segment.swap_root(root, {}));
     EXPECT_TRUE(segment.swap_root(root, {}));
@@ -72,7 +72,7 @@ TEST(Shared, TheHeapIsOfAllMembers) {
     EXPECT_EQ(maker.heap().block(large).bytes, 8192u);
     maker.heap().free(large);
     EXPECT_EQ(maker.heap().trim(), 1u);
-    EXPECT_EQ(segment.free_bytes(), 256u * 4096);
+    EXPECT_EQ(segment.count_free_bytes(), 256u * 4096);
 }
 
 // What is not made leaves nothing behind.
@@ -86,7 +86,7 @@ TEST(Shared, AConstructorThrows) {
     EXPECT_THROW(static_cast<void>(member.heap().make<Throws>()), std::runtime_error);
     EXPECT_THROW(static_cast<void>(member.make<Throws>()), std::runtime_error);
     EXPECT_EQ(member.heap().trim(), 1u);
-    EXPECT_EQ(segment.free_bytes(), 256u * 64);
+    EXPECT_EQ(segment.count_free_bytes(), 256u * 64);
 }
 
 TEST(Shared, AggregatesAreMade) {

@@ -68,7 +68,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// # use nbbs_heap::Small;
     /// static HEAP: Small<{ 16 << 10 }, 16> = Small::new(); // units of 16 bytes
     ///
-    /// assert_eq!(HEAP.free_bytes(), HEAP.bytes());
+    /// assert_eq!(HEAP.count_free_bytes(), HEAP.bytes());
     /// ```
     #[must_use]
     pub const fn new() -> Self {
@@ -122,11 +122,11 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// static HEAP: Small<{ 16 << 10 }> = Small::new();
     ///
     /// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
-    /// assert_eq!(HEAP.bytes() - HEAP.free_bytes(), 128); // four units
+    /// assert_eq!(HEAP.bytes() - HEAP.count_free_bytes(), 128); // four units
     /// ```
     #[must_use]
-    pub fn free_bytes(&self) -> usize {
-        self.placed().free_bytes()
+    pub fn count_free_bytes(&self) -> usize {
+        self.placed().count_free_bytes()
     }
 
     /// Returns what the memory is used for. Callable from anywhere, handlers included, while others use the heap.

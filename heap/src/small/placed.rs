@@ -187,7 +187,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         self.row.units * UNIT
     }
 
-    /// Returns how many bytes are free, as [`Small::free_bytes`](crate::Small::free_bytes) does.
+    /// Returns how many bytes are free, as [`Small::count_free_bytes`](crate::Small::count_free_bytes) does.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -196,10 +196,10 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// # // SAFETY: nobody else ever uses the memory.
     /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
     /// assert!(heap.alloc(Layout::new::<[u8; 100]>()).is_some());
-    /// assert_eq!(heap.bytes() - heap.free_bytes(), 128); // four units
+    /// assert_eq!(heap.bytes() - heap.count_free_bytes(), 128); // four units
     /// ```
     #[must_use]
-    pub fn free_bytes(&self) -> usize {
+    pub fn count_free_bytes(&self) -> usize {
         self.row.free_units() * UNIT
     }
 

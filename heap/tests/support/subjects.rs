@@ -232,7 +232,7 @@ impl<const B: usize, const U: usize> Subject for &Small<B, U> {
     fn audit(self, held: &[Block]) {
         let units = |block: &Block| block.layout.size().max(1).next_multiple_of(U);
         assert_eq!(
-            self.bytes() - self.free_bytes(),
+            self.bytes() - self.count_free_bytes(),
             held.iter().map(units).sum::<usize>(),
             "bytes in use"
         );

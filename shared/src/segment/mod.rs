@@ -48,7 +48,7 @@ use map::{Arena, Map};
 /// let same = segment.clone();
 /// let member = std::thread::spawn(move || same.join()).join().unwrap()?;
 /// member.alloc_for::<u64>()?;
-/// assert_eq!(segment.free_bytes(), 63 * 64);
+/// assert_eq!(segment.count_free_bytes(), 63 * 64);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone)]
@@ -134,7 +134,7 @@ impl Segment {
     /// ```
     /// # use nbbs_shared::{AttachError, Geometry, Segment};
     /// let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
-    /// assert_eq!(Segment::memfd("memory", geometry)?.free_bytes(), 64 * 64);
+    /// assert_eq!(Segment::memfd("memory", geometry)?.count_free_bytes(), 64 * 64);
     /// let refused = Segment::memfd("none", Geometry { units: 0, ..geometry });
     /// assert!(matches!(refused, Err(AttachError::Geometry(_))));
     /// # Ok::<(), AttachError>(())
@@ -253,11 +253,11 @@ impl Segment {
     /// # let segment = Segment::memfd("free", Geometry { units: 64, unit_bytes: 64, members: 2 })?;
     /// let member = segment.join()?;
     /// member.alloc_for::<[u8; 100]>()?;
-    /// assert_eq!(segment.free_bytes(), (64 - 2) * 64);
+    /// assert_eq!(segment.count_free_bytes(), (64 - 2) * 64);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[must_use]
-    pub fn free_bytes(&self) -> u64 {
+    pub fn count_free_bytes(&self) -> u64 {
         self.ledger().buddy.count_free() * self.geometry().unit_bytes
     }
 

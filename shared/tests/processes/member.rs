@@ -194,7 +194,7 @@ impl<'s> Actor<'s> {
         self.member.heap().trim();
         self.stage.oracle().check_empty().map_err(said)?;
         let units = self.stage.segment.geometry().units;
-        let free = self.stage.segment.free_bytes() / 64;
+        let free = self.stage.segment.count_free_bytes() / 64;
         if free != units {
             return Err(format!("{} units of {units}: lost", units - free));
         }
