@@ -23,7 +23,7 @@ fn main() {
         stats.free_slots >> 10,
         stats.free >> 10
     );
-    for class in stats.classes.iter().filter(|class| class.used > 100) {
+    for class in stats.classes().iter().filter(|class| class.used > 100) {
         println!("{:>6} slots of {:>5} bytes in {:>3} slabs", class.used, class.size, class.slabs);
     }
     drop(counted);

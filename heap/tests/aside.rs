@@ -43,7 +43,7 @@ fn free_scattered(heap: &Placed, slots: &BTreeSet<NonNull<u8>>) {
 
 /// Returns how many slots are in use, or kept.
 fn used(heap: &Placed) -> usize {
-    heap.stats().classes.iter().map(|class| class.used).sum()
+    heap.stats().classes().iter().map(|class| class.used).sum()
 }
 
 #[track_caller]

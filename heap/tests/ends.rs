@@ -173,7 +173,7 @@ fn another_heap_is_used_without_a_cache() {
         use_heap(&FIRST, 2);
         use_heap(&SECOND, 2);
         let used = |heap: &'static Small| -> usize {
-            heap.stats().classes.iter().map(|class| class.used).sum()
+            heap.stats().classes().iter().map(|class| class.used).sum()
         };
         assert_eq!(used(&SECOND), 0, "no cache keeps slots of it");
         assert_ne!(used(&FIRST), 0);

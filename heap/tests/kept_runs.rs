@@ -136,8 +136,8 @@ fn slabs_are_no_runs() {
     static HEAP: Heap<{ 128 << 20 }> = Heap::new();
     let slab = 64 << 10;
     let block = HEAP.alloc(of(8 << 10)).unwrap();
-    let [class] =
-        HEAP.stats().classes.into_iter().filter(|class| class.slabs > 0).collect::<Vec<_>>()[..]
+    let stats = HEAP.stats();
+    let [class] = stats.classes().iter().filter(|class| class.slabs > 0).collect::<Vec<_>>()[..]
     else {
         panic!("a slab")
     };

@@ -132,7 +132,7 @@ proptest! {
         // The first heap in which a thread allocates a slot has its cache.
         Block::alloc(&FIRST, layout(1, 1), 1).unwrap().free(&FIRST);
         Block::alloc(&HEAP, layout(1, 1), 1).unwrap().free(&HEAP);
-        let used: usize = HEAP.stats().classes.iter().map(|class| class.used).sum();
+        let used: usize = HEAP.stats().classes().iter().map(|class| class.used).sum();
         assert_eq!(used, 0, "a cache keeps the slot");
         run(&HEAP, Spare::default(), &program);
     }

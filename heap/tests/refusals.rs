@@ -139,7 +139,7 @@ fn twice_with_others_between() {
     // SAFETY: wrong.
     unsafe { free(&HEAP, at, SMALL) };
     assert_eq!(looks(&HEAP).1, 2);
-    assert_eq!(HEAP.stats().classes.iter().map(|class| class.used).sum::<usize>(), 1);
+    assert_eq!(HEAP.stats().classes().iter().map(|class| class.used).sum::<usize>(), 1);
     blocks.into_iter().flatten().for_each(|block| block.free(&HEAP));
     assert_whole(&HEAP);
     // Its slab is gone. SAFETY: wrong.

@@ -30,7 +30,7 @@ fn all_that_is_held_and_nothing_else() {
         HEAP.walk(|live| {
             assert!(shown.insert(live.at, live).is_none(), "{live:?}: twice");
             assert_eq!(HEAP.usable(live.at), Ok(live.size));
-            assert!(live.class.is_none_or(|class| stats.classes[class].size == live.size));
+            assert!(live.class.is_none_or(|class| stats.classes()[class].size == live.size));
         });
         assert!(shown.keys().eq(held.keys()), "{} of {}", shown.len(), held.len());
         check_profile(&HEAP.profile().to_string(), shown.into_values());

@@ -66,7 +66,7 @@ impl HeapStatistics {
     fn of(heap: &Placed) -> Self {
         let (stats, damaged) = (heap.stats(), heap.damaged());
         let Stats { bytes, free, runs, slots, free_slots, largest_free, refused, .. } = stats;
-        let classes = stats.classes.map(HeapClass::from);
+        let classes = core::array::from_fn(|class| HeapClass::from(stats.classes()[class]));
         Self { bytes, free, runs, slots, free_slots, largest_free, refused, damaged, classes }
     }
 }

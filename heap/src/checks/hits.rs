@@ -102,7 +102,7 @@ fn numbers_without_a_cache() {
     let block = HEAP.alloc(layout).unwrap();
     // SAFETY: the block is ours.
     unsafe { HEAP.free(block, layout) };
-    let used: usize = HEAP.stats().classes.iter().map(|class| class.used).sum();
+    let used: usize = HEAP.stats().classes().iter().map(|class| class.used).sum();
     assert_eq!(used, 0, "a cache keeps the slot");
 }
 

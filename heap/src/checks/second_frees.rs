@@ -57,7 +57,7 @@ fn a_free_slot_that_an_operation_has_in_hand() {
                 break;
             }
             accepted += usize::from(SAID.get());
-            let used: usize = heap.stats().classes.iter().map(|class| class.used).sum();
+            let used: usize = heap.stats().classes().iter().map(|class| class.used).sum();
             assert_eq!((used, heap.refused()), (held, 1), "step {step}");
             assert_eq!(heap.audit(), Ok(()));
         }

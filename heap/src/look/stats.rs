@@ -35,8 +35,7 @@ pub struct Stats {
     pub slots: usize,
     /// Slots of slabs that are free.
     pub free_slots: usize,
-    /// The slots of each size class.
-    pub classes: [ClassStats; CLASSES],
+    classes: [ClassStats; CLASSES],
     /// The most bytes that are free in one piece whose size is a power of two.
     pub largest_free: usize,
     /// Frees that were refused.
@@ -75,8 +74,8 @@ impl fmt::Display for Stats {
 ///
 /// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
 /// HEAP.trim(); // what the cache keeps
-/// let is_used = |of: &ClassStats| of.used > 0;
-/// let of = HEAP.stats().classes.into_iter().find(is_used).unwrap();
+/// let stats = HEAP.stats();
+/// let of: &ClassStats = stats.classes().iter().find(|of| of.used > 0).unwrap();
 /// assert_eq!((of.size, of.used, of.slabs), (112, 1, 1));
 /// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -93,6 +92,23 @@ pub struct ClassStats {
 }
 
 impl Stats {
+    /// Returns what the slots of each size class are used for, the smallest first. The numbers of size classes in
+    /// [`LiveBlock`](crate::LiveBlock) are positions here. How many there are may change. Cost: none.
+    ///
+    /// ```
+    /// use nbbs_heap::Heap;
+    ///
+    /// static HEAP: Heap<{ 1 << 20 }> = Heap::new();
+    ///
+    /// let stats = HEAP.stats();
+    /// assert!(stats.classes().is_sorted_by_key(|class| class.size));
+    /// assert_eq!(stats.classes().iter().map(|class| class.slabs).sum::<usize>(), 0); // nothing is in use
+    /// ```
+    #[must_use]
+    pub fn classes(&self) -> &[ClassStats] {
+        &self.classes
+    }
+
     pub(crate) fn of(memory: &Memory<'_>) -> Self {
         let mut classes = [ClassStats::default(); CLASSES];
         for (class, of) in Class::all().zip(&mut classes) {

@@ -195,7 +195,7 @@ pub fn assert_whole<const B: usize, const N: usize, C: Cpu>(heap: &'static Heap<
     heap.trim();
     assert_eq!(heap.audit(), Ok(()));
     let stats = heap.stats();
-    let used: Vec<_> = stats.classes.iter().filter(|class| class.slabs > 0).collect();
+    let used: Vec<_> = stats.classes().iter().filter(|class| class.slabs > 0).collect();
     let (free, bytes, runs) = (stats.free, stats.bytes, stats.runs);
     assert_eq!(free, bytes, "not whole: {runs} bytes of runs, and {used:?}");
 }
