@@ -1,5 +1,7 @@
 //! The configuration of a pool's growth.
 
+use core::fmt;
+
 use crate::error::Exhausted;
 use crate::table::MOST_CHUNKS;
 
@@ -14,10 +16,11 @@ use crate::table::MOST_CHUNKS;
 /// assert_eq!(pool.capacity(), 1024); // whole chunks
 /// assert_eq!(pool.max_len(), 4096);
 /// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Config {
     pub(crate) chunk_size: usize,
     pub(crate) reserve: usize,
+    /// 0: none.
     pub(crate) limit: usize,
     pub(crate) ahead: usize,
     pub(crate) by_helper: bool,
@@ -40,14 +43,16 @@ impl Config {
         Self { chunk_size: 1024, reserve: 0, limit: 0, ahead: 0, by_helper: false }
     }
 
-    /// Sets the slots in a chunk: at least 1, at most 2^24; other values become the nearest of these. Bitmaps consist
-    /// of words of 64 slots.
+    /// Sets the slots in a chunk, from 1 to 2^24: 0 counts as 1, and more than 2^24 as 2^24. Bitmaps consist of words
+    /// of 64 slots.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
     ///
     /// let pool = Pool::<u32>::with_config(Config::new().chunk_size(100).reserve(150));
     /// assert_eq!(pool.capacity(), 200);
+    /// assert_eq!(Config::new().chunk_size(0), Config::new().chunk_size(1));
+    /// assert_eq!(Config::new().chunk_size(usize::MAX), Config::new().chunk_size(1 << 24));
     /// ```
     #[must_use]
     pub const fn chunk_size(mut self, slots: usize) -> Self {
@@ -85,7 +90,8 @@ impl Config {
         self
     }
 
-    /// Sets the most slots that the pool may ever have; 0: as many as there is memory for.
+    /// Sets the most slots that the pool may ever have. 0 is no limit, as in [`new`](Self::new): the pool grows as long
+    /// as its source has memory.
     ///
     /// ```
     /// use nbbs_pool::{Config, Exhausted, Pool};
@@ -93,6 +99,7 @@ impl Config {
     /// let pool = Pool::<u32>::with_config(Config::new().limit(1));
     /// assert!(pool.alloc(1).is_ok());
     /// assert_eq!(pool.alloc(2).unwrap_err().reason, Exhausted::Limit { limit: 1 });
+    /// assert_eq!(Config::new().limit(0), Config::new());
     /// ```
     #[must_use]
     pub const fn limit(mut self, slots: usize) -> Self {
@@ -193,6 +200,19 @@ const fn least(one: usize, other: usize) -> usize {
 /// The most slots of a chunk.
 const MAX_CHUNK_SIZE: usize = 1 << 24;
 
+impl fmt::Debug for Config {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { chunk_size, reserve, limit, ahead, by_helper } = self;
+        let mut said = f.debug_struct("Config");
+        said.field("chunk_size", chunk_size).field("reserve", reserve);
+        match limit {
+            0 => said.field("limit", &format_args!("none")),
+            limit => said.field("limit", limit),
+        };
+        said.field("ahead", ahead).field("by_helper", by_helper).finish()
+    }
+}
+
 impl Default for Config {
     fn default() -> Self {
         Self::new()
@@ -201,8 +221,18 @@ impl Default for Config {
 
 #[cfg(test)]
 mod tests {
+    use std::format;
+
     use super::Config;
     use crate::error::Exhausted;
+
+    #[test]
+    fn no_limit_is_printed_as_none() {
+        let said = format!("{:?}", Config::new());
+        let rest = "ahead: 0, by_helper: false }";
+        assert_eq!(said, format!("Config {{ chunk_size: 1024, reserve: 0, limit: none, {rest}"));
+        assert!(format!("{:?}", Config::new().limit(7)).contains("limit: 7,"));
+    }
 
     #[test]
     fn a_chunk_has_so_many_slots() {
