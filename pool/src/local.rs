@@ -22,6 +22,7 @@ use crate::sync::{AtomicU64, Ordering, Word};
 ///
 /// A pool has 32 places for what locals keep. Locals that find none work, but keep nothing, and take a
 /// read-modify-write for each operation: with more threads than that, share locals, or divide the threads among pools.
+/// [`keeps_slots`](Self::keeps_slots) tells.
 ///
 /// ```
 /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -204,6 +205,22 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     #[must_use]
     pub fn kept(&self) -> usize {
         self.lane.kept()
+    }
+
+    /// Returns whether the local keeps slots at all: whether it found one of the pool's 32 places when it was made. It
+    /// has the place until it is dropped; one that found none never gets one. Cost: a load.
+    ///
+    /// ```
+    /// let pool = nbbs_pool::Pool::<u32>::new();
+    /// let locals: [_; 33] = core::array::from_fn(|_| pool.local());
+    /// assert!(locals[..32].iter().all(|local| local.keeps_slots()));
+    /// assert!(!locals[32].keeps_slots()); // it takes a read-modify-write for each operation
+    /// drop(locals);
+    /// assert!(pool.local().keeps_slots());
+    /// ```
+    #[must_use]
+    pub const fn keeps_slots(&self) -> bool {
+        !self.keeps_nothing
     }
 
     /// Gives all kept slots back, with one read-modify-write for each word of them.
@@ -393,6 +410,8 @@ impl<T, S: ChunkSource, W: Word> Drop for Local<'_, T, S, W> {
 
 impl<T, S: ChunkSource, W: Word> fmt::Debug for Local<'_, T, S, W> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Local").field("kept", &self.kept()).finish_non_exhaustive()
+        let (kept, keeps_slots) = (self.kept(), self.keeps_slots());
+        let mut said = f.debug_struct("Local");
+        said.field("kept", &kept).field("keeps_slots", &keeps_slots).finish_non_exhaustive()
     }
 }
