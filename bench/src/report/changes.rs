@@ -74,19 +74,22 @@ impl Changes {
         }
         let sure = self.rows.iter().filter(|row| row.is_sure()).count();
         let hidden = self.rows.len().saturating_sub(most);
-        let mut text = format!(
-            "{table}\n{} cases, of which {sure} changed beyond their noise",
-            self.rows.len()
-        );
+        let cases = plural(self.rows.len(), "case");
+        let mut text = format!("{table}\n{cases}, of which {sure} changed beyond their noise");
         text += &format!(
             "; {} only in the old record, {} only in the new",
             self.only_old, self.only_new
         );
         if hidden > 0 {
-            text += &format!("; {hidden} rows are not shown (--most)");
+            let are = if hidden == 1 { "is" } else { "are" };
+            text += &format!("; {} {are} not shown (--most)", plural(hidden, "row"));
         }
         text + ".\n  ~  within the noise: the rounds overlap, lie more than a quarter of their median apart, or are fewer than three"
     }
+}
+
+fn plural(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Change {
@@ -139,5 +142,32 @@ impl Change {
             self.ratio.map_or("-".to_owned(), |ratio| format!("{ratio:.2}")),
             mark.to_owned(),
         ]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Changes;
+    use crate::market::Kind;
+    use crate::report::record::Record;
+    use crate::row::Row;
+
+    #[test]
+    fn one_is_not_a_plural() {
+        let record = |count| {
+            let row = |threads| Row::named("fill", "nbbs", Kind::BackEnd, threads);
+            let mut record = Record::default();
+            record.rows = (1..=count).map(row).collect();
+            record
+        };
+        for (count, most, words) in [
+            (1, 9, "\n1 case, of which 0 changed"),
+            (1, 0, "; 1 row is not shown (--most)"),
+            (2, 9, "\n2 cases, of which 0 changed"),
+            (2, 0, "; 2 rows are not shown (--most)"),
+        ] {
+            let text = Changes::between(&record(count), &record(count)).to_table(most);
+            assert!(text.contains(words), "{words} in {text}");
+        }
     }
 }
