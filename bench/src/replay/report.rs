@@ -173,8 +173,9 @@ allocate. The other times leave this out: they come from rounds in which every o
 by itself. Between operations the clock times nothing, to learn its own cost. An allocator is
 called faster if each of its rounds, three at least, was faster than every round of the other, by
 the time of all threads together; at p99.9 by more than a step of the clock, too. A round replays
-the trace until that took 20 ms, each time on a fresh allocator; they take turns. More rounds
-(--rounds) may decide what is undecided.
+the trace until that took 20 ms, each time on a fresh allocator; they take turns. Failed
+allocations are those of one replay, the one with the most. More rounds (--rounds) may decide what
+is undecided.
 With nbbs-cached and linux-pcp each thread keeps free blocks of its own; the traces were
 recorded above the kernel's own such lists. \"Verified\" (- if nobody judged), peak and end come
 from separate passes with an owner map: one in the order of the trace, and one on all threads. The

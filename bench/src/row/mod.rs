@@ -75,7 +75,8 @@ pub struct Row {
     pub worst_loads: Option<u64>,
     /// The instructions per operation, with `--instructions`, on one thread.
     pub instructions_per_op: Option<f64>,
-    /// The allocations that were refused in the round with the most of them, in all parts together.
+    /// The allocations that were refused in all parts together, in the run of the case with the most of them. A round
+    /// may run the case several times.
     #[serde(default)]
     pub refused: u64,
     /// The allocations of single units, in the pass with an owner map, that were refused while a unit was free and in

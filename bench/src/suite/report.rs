@@ -8,7 +8,7 @@ use crate::table::{Across, Layout, bytes, columns, marked, notes};
 pub const FOOTER: &str = "ns per operation, all threads together: the median over the rounds. An allocation that is refused is an operation, too.
 Times of single operations, counts and metadata are those of the most threads. The counts are: read-modify-writes (RMW)
 of an operation, those that lost against another thread, cache lines that it wrote to, loads of the worst operation.
-Refused: allocations that were refused in all parts together, in the round and with the number of threads with the most.
+Refused: allocations that were refused in all parts together, in the run and with the number of threads with the most.
 Spurious: allocations of a unit, in all parts together, that were refused while one was free and in no operation's hands.
   ~  the rounds lie more than a quarter of their median apart: too noisy
   *  cut short by --duration, or by a refusal, before all was done

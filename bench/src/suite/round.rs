@@ -166,13 +166,14 @@ impl Outcome {
         }
     }
 
-    /// Adds another run of the same case, which makes the stretches longer. Its operations and refusals count, too;
-    /// everything else stays that of the first run.
+    /// Adds another run of the same case, which makes the stretches longer. Its operations count, too. Refusals are
+    /// those of the run with the most, as how often a case is run depends on the allocator's speed. Everything else
+    /// stays that of the first run.
     pub fn add(&mut self, other: Self) {
         for (phase, more) in self.phases.iter_mut().zip(&other.phases) {
             phase.add(more);
         }
-        self.refused += other.refused;
+        self.refused = self.refused.max(other.refused);
         self.violation = self.violation.take().or(other.violation);
     }
 

@@ -60,6 +60,17 @@ fn an_arena_that_is_too_small_is_no_violation() {
     }
 }
 
+/// A round replays the trace many times, and the count is to say the same of fast allocators as of slow ones.
+#[test]
+fn refusals_are_those_of_one_replay() {
+    for name in ["nbbs", "linux"] {
+        let contender = find(name).unwrap();
+        let row = row(*contender, 64, 1, trace(200));
+        assert!(row.ops.unwrap() > 2 * 400, "{row:?}");
+        assert_eq!(row.refused, super::verify(contender, 64, &trace(200), 1).failed, "{name}");
+    }
+}
+
 /// Hands out a block that is in use.
 const TWICE: u8 = 0;
 /// Does not take a block back.
