@@ -40,6 +40,9 @@ finds 'the guest ended' release/balloon --broken
 finds '^balloon: --memory 1000000000: at most half' release/balloon --memory 1000000000
 says '^0 are in use; the pool grew to [0-9]+ slots' debug/examples/messages
 says '^0 messages lost, 0 bytes lost' debug/examples/survivors 2
+# Whoever reads may leave early: the example ends then, quietly, and its processes with it.
+"$target_dir/debug/examples/survivors" 3600 2>"$said" | head -n 1 >/dev/null || failed "survivors fails for head"
+[ ! -s "$said" ] || failed "survivors complains about head"
 says '^31676 words counted by 4 threads, all in a heap of [1-9]' debug/examples/one_line
 says '^ 80 MiB in use, +[0-9]+ MiB given to the heap' debug/examples/growing
 says '^a further MiB is refused: true' debug/examples/in_a_heap

@@ -5,6 +5,7 @@
 
 use std::alloc::Layout;
 use std::error::Error;
+use std::fmt::Write;
 use std::hint::black_box;
 use std::time::Instant;
 
@@ -53,8 +54,13 @@ fn main() -> Result<(), Box<dyn Error>> {
         }
         return Ok(());
     }
-    println!("ns a pair, fastest and median, and beside those of a member");
-    println!("{:>6} {:>16} {:>24} {:>24}", "order", "member", "buddy", "buddy, told the order");
+    // Printed at once, as `println!` panics if whoever reads has seen enough.
+    let mut table = "ns a pair, fastest and median, and beside those of a member\n".to_owned();
+    writeln!(
+        table,
+        "{:>6} {:>16} {:>24} {:>24}",
+        "order", "member", "buddy", "buddy, told the order"
+    )?;
     for order in [0, 3, 6] {
         let layout = Layout::from_size_align(64 << order, 64)?;
         let mut takes = [const { Vec::new() }; 3];
@@ -67,13 +73,14 @@ fn main() -> Result<(), Box<dyn Error>> {
             times.sort_by(f64::total_cmp);
             (times[0], times[ROUNDS / 2])
         });
-        print!("{order:>6} {:>9.1} {:>6.1}", member.0, member.1);
+        write!(table, "{order:>6} {:>9.1} {:>6.1}", member.0, member.1)?;
         for other in [buddy, told] {
             let ratio = (member.0 / other.0, member.1 / other.1);
-            print!(" {:>9.1} {:>5.1} {:>4.2} {:>4.2}", other.0, other.1, ratio.0, ratio.1);
+            write!(table, " {:>9.1} {:>5.1} {:>4.2} {:>4.2}", other.0, other.1, ratio.0, ratio.1)?;
         }
-        println!();
+        writeln!(table)?;
     }
+    print!("{table}");
     Ok(())
 }
 

@@ -4,7 +4,7 @@
 
 use std::alloc::Layout;
 use std::error::Error;
-use std::io::stdin;
+use std::io::{self, ErrorKind, Write, stdin, stdout};
 use std::mem::offset_of;
 use std::os::fd::AsFd;
 use std::process::{Child, Command, Stdio};
@@ -35,6 +35,18 @@ struct Common {
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
 fn main() -> Outcome {
+    match run() {
+        // Whoever reads what it says has seen enough.
+        Err(error) if is_broken_pipe(&*error) => Ok(()),
+        result => result,
+    }
+}
+
+fn is_broken_pipe(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == ErrorKind::BrokenPipe)
+}
+
+fn run() -> Outcome {
     let argument = env::args_os().nth(1).unwrap_or_else(|| "5".into());
     match &*argument.to_string_lossy() {
         "producer" => attached(produce),
@@ -49,7 +61,7 @@ fn main() -> Outcome {
     }
 }
 
-/// Starts the others, kills the victim until the time is over, and looks whether all is there.
+/// Starts the others, disturbs them until the time is over, and looks whether all is there.
 fn survive(time: Duration) -> Outcome {
     let segment = Segment::memfd("survivors", GEOMETRY)?;
     let member = segment.join()?;
@@ -61,9 +73,31 @@ fn survive(time: Duration) -> Outcome {
     let whole = segment.count_free_bytes();
 
     let mut workers = [start(&segment, "producer")?, start(&segment, "consumer")?];
+    let disturbed = disturb(&segment, &member, time);
+    // Whatever happened: nobody else ends them.
+    common.stop.store(1, Ordering::Release);
+    for worker in &mut workers {
+        if !worker.wait()?.success() {
+            return Err("a survivor found something wrong".into());
+        }
+    }
+    let (killed, recovered) = disturbed?;
+    // What the survivors left, they had freed.
+    let recovered = recovered + member.recover(|_| Fate::Free).freed;
+    say(common, killed, recovered)?;
+    let (sent, received) =
+        (common.sent.load(Ordering::Acquire), common.received.load(Ordering::Acquire));
+    let missing = whole - segment.count_free_bytes();
+    writeln!(stdout(), "{} messages lost, {missing} bytes lost", sent - received)?;
+    if sent == received && missing == 0 { Ok(()) } else { Err("something is lost".into()) }
+}
+
+/// Kills the victim until the time is over. Returns how often, and how many blocks were recovered.
+fn disturb(segment: &Segment, member: &Member, time: Duration) -> Outcome<(u64, usize)> {
+    let common = common(segment)?;
     let (begun, mut said, mut killed, mut recovered) = (Instant::now(), Instant::now(), 0, 0);
     while begun.elapsed() < time {
-        let mut victim = start(&segment, "victim")?;
+        let mut victim = start(segment, "victim")?;
         sleep(Duration::from_millis(fastrand::u64(1..=LIFE)));
         victim.kill()?;
         victim.wait()?;
@@ -71,29 +105,20 @@ fn survive(time: Duration) -> Outcome {
         recovered += member.recover(|_| Fate::Free).freed;
         if said.elapsed() > Duration::from_millis(500) {
             said = Instant::now();
-            say(common, killed, recovered);
+            say(common, killed, recovered)?;
         }
     }
-    common.stop.store(1, Ordering::Release);
-    for worker in &mut workers {
-        if !worker.wait()?.success() {
-            return Err("a survivor found something wrong".into());
-        }
-    }
-    // What the survivors left, they had freed.
-    recovered += member.recover(|_| Fate::Free).freed;
-    say(common, killed, recovered);
-    let (sent, received) =
-        (common.sent.load(Ordering::Acquire), common.received.load(Ordering::Acquire));
-    let missing = whole - segment.count_free_bytes();
-    println!("{} messages lost, {missing} bytes lost", sent - received);
-    if sent == received && missing == 0 { Ok(()) } else { Err("something is lost".into()) }
+    Ok((killed, recovered))
 }
 
-fn say(common: &Common, killed: u64, recovered: usize) {
+fn say(common: &Common, killed: u64, recovered: usize) -> io::Result<()> {
     let messages = common.received.load(Ordering::Relaxed);
     let bytes = common.bytes.load(Ordering::Relaxed) >> 20;
-    println!("{messages} messages, {bytes} MiB; {killed} kills, {recovered} blocks recovered");
+    // Not `println!`, which panics if standard output is closed.
+    writeln!(
+        stdout(),
+        "{messages} messages, {bytes} MiB; {killed} kills, {recovered} blocks recovered"
+    )
 }
 
 /// Another process of this program, which has the segment as its standard input.

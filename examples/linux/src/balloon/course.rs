@@ -8,6 +8,7 @@ use comfy_table::Table;
 
 use super::processes::Processes;
 use super::shared::{FRAME, Number, Order, Shared, frame_units, units_of};
+use crate::print;
 use crate::table::{size, table};
 
 /// The time between two observations.
@@ -19,13 +20,13 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// Runs the whole course.
 pub fn run(processes: Processes, shared: &Shared, kills: u32) -> anyhow::Result<()> {
     let page = rustix::param::page_size() as u64;
-    println!(
+    print(format_args!(
         "a guest of {} in {} frames of {}; beside its memory lie {} of metadata and 2 bits a frame",
         size(shared.frames() * FRAME),
         shared.frames(),
         size(FRAME),
         size(8 * nbbs::metadata_words(shared.frames() * FRAME / page) as u64),
-    );
+    ))?;
     let rows = table(
         &[
             "time",
@@ -43,9 +44,10 @@ pub fn run(processes: Processes, shared: &Shared, kills: u32) -> anyhow::Result<
     let begun = Instant::now();
     let mut course = Course { processes, shared, begun, rows, last: begun, before: [0; 4] };
     let played = course.play(kills);
-    println!("{}", course.rows);
+    let printed = print(&course.rows);
     let deaths = played?;
-    println!("{}", course.verdict(&deaths)?);
+    printed?;
+    print(course.verdict(&deaths)?)?;
     Ok(())
 }
 

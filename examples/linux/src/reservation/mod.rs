@@ -15,6 +15,7 @@ use load::Worker;
 use range::{Guard, Reserved};
 use seen::Seen;
 
+use crate::print;
 use crate::table::{size, table};
 
 /// Gives out blocks of a large address range, which are backed by memory only while they are held, and shows what the
@@ -65,10 +66,11 @@ pub fn run(args: &Args) -> anyhow::Result<()> {
     let done = [Guard::Open, Guard::Closed]
         .into_iter()
         .try_for_each(|guard| demonstrate(args, guard, &mut rows));
-    println!("{rows}");
+    let printed = print(rows);
     done?;
-    println!("blocks: zero when they came, as their holder left them when they went");
-    println!("resident after each phase: just what was in use");
+    printed?;
+    print("blocks: zero when they came, as their holder left them when they went")?;
+    print("resident after each phase: just what was in use")?;
     Ok(())
 }
 
@@ -96,7 +98,7 @@ fn demonstrate(args: &Args, guard: Guard, rows: &mut Table) -> anyhow::Result<()
         format!("--reserve {}: so many GiB of addresses are not to be had", args.reserve)
     })?;
     if guard == Guard::Open {
-        println!("{reserved}");
+        print(&reserved)?;
     }
     course(args, &reserved, args.hold_bytes() / page, |name, operations, time, seen| {
         rows.add_row([
