@@ -95,7 +95,7 @@ in_order "a program that is linked with the library, and has only new"
 # What cannot be done is said, with the name of what was asked for.
 says() { [ "$("$work/linked" 2>&1)" = "nbbs: $1" ] || failed "does not say: $1"; }
 NBBS_MALLOC_MIB=5MiB says "NBBS_MALLOC_MIB=5MiB: expected a whole number from 1 to 4194304"
-NBBS_MALLOC_REPORT=/no/folder says "NBBS_MALLOC_REPORT=/no/folder: cannot be written to: errno 2"
+NBBS_MALLOC_REPORT=/no/folder says "NBBS_MALLOC_REPORT=/no/folder: cannot be written to: no such file or directory, errno 2"
 
 hardened=$(build poison,quarantine,shuffle)
 same "$hardened" env PYTHONMALLOC=malloc python3 malloc/programs/objects.py

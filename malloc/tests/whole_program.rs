@@ -2,11 +2,13 @@
 //! program ends that frees what it must not.
 #![cfg(all(target_os = "linux", not(miri)))]
 
+use std::env;
 use std::ffi::{c_int, c_void};
 use std::fs::File;
 use std::hint::black_box;
 use std::io::Read as _;
 use std::os::fd::AsRawFd as _;
+use std::process::Command;
 use std::ptr::null_mut;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
@@ -214,4 +216,47 @@ fn wrong_frees_end_the_program() {
         free(large);
         drop(Box::from_raw(own.cast::<[u64; 100]>()));
     }
+}
+
+/// Runs this program, which lists its tests, with such an environment. Returns what its heap says at the end.
+fn said_at_the_end(environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env::current_exe().unwrap());
+    command.arg("--list").env_remove("NBBS_MALLOC_REPORT").env_remove("NBBS_MALLOC_AUDIT");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    String::from_utf8(output.stderr).unwrap()
+}
+
+#[test]
+fn a_report_is_written_where_it_is_asked_for() {
+    const REPORT: (&str, &str) = ("NBBS_MALLOC_REPORT", "/dev/stderr");
+    assert_eq!(said_at_the_end(&[]), "");
+    let said = said_at_the_end(&[REPORT, ("NBBS_MALLOC_AUDIT", "0")]);
+    assert!(said.contains(" in slots, ") && !said.contains("in order"), "{said}");
+    assert_eq!(said.lines().count(), 1, "{said}");
+    let said = said_at_the_end(&[REPORT, ("NBBS_MALLOC_AUDIT", "1")]);
+    assert!(said.ends_with("; in order\n"), "{said}");
+    let said = said_at_the_end(&[REPORT, ("NBBS_MALLOC_AUDIT", "yes")]);
+    let (wrong, report) = said.split_once('\n').unwrap();
+    assert_eq!(wrong, "nbbs: NBBS_MALLOC_AUDIT=yes: expected 0 or 1");
+    assert!(report.contains(" in slots, ") && !report.contains("in order"), "{report}");
+}
+
+#[test]
+fn what_has_no_effect_is_said() {
+    for (environment, said) in [
+        (("NBBS_MALLOC_AUDIT", "1"), "NBBS_MALLOC_AUDIT=1: no effect without NBBS_MALLOC_REPORT"),
+        (("NBBS_MALLOC_AUDIT", "on"), "NBBS_MALLOC_AUDIT=on: expected 0 or 1"),
+        (
+            ("NBBS_MALLOC_REPORT", "/no/folder"),
+            "NBBS_MALLOC_REPORT=/no/folder: cannot be written to: no such file or directory, errno 2",
+        ),
+        (
+            ("NBBS_MALLOC_REPORT", "/dev/full"),
+            "NBBS_MALLOC_REPORT=/dev/full: cannot be written to: no space left on the device, errno 28",
+        ),
+    ] {
+        assert_eq!(said_at_the_end(&[environment]), format!("nbbs: {said}\n"));
+    }
+    assert_eq!(said_at_the_end(&[("NBBS_MALLOC_AUDIT", "0")]), "");
 }
