@@ -55,15 +55,6 @@ fn replay_prints_an_object_per_row() {
 }
 
 #[test]
-fn refusals_of_a_small_arena_are_counted_and_judged() {
-    let args = ["replay", "--json", "--rounds", "1", "--arena", "64M", "--threads", "2"];
-    for row in json(&args) {
-        assert!(row["refused"].as_u64().unwrap() > 100_000, "{row}");
-        assert_eq!((&row["verified"], &row["peak_units"]), (&true.into(), &16_384.into()), "{row}");
-    }
-}
-
-#[test]
 fn bench_limit_prints_an_object_per_row() {
     let args = "bench limit --json --arenas 64M --orders 0,9 --fills 0,50 --rounds 3";
     let rows = json(&args.split(' ').collect::<Vec<_>>());
@@ -147,12 +138,13 @@ fn bench(words: &str) -> Vec<String> {
         .collect()
 }
 
-/// Writes the beginning of the sample, which fills the small arena, to a file of the folder, and returns its path.
+/// Writes the beginning of the sample, as much as the small arena has room for, to a file of the folder, and returns its
+/// path.
 fn first_events(folder: &Path) -> String {
     let sample = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/redis.trace.zst"));
     let mut text = String::new();
     StreamingDecoder::new(&sample.unwrap()[..]).unwrap().read_to_string(&mut text).unwrap();
-    let lines: Vec<&str> = text.lines().take(30_000).collect();
+    let lines: Vec<&str> = text.lines().take(5_000).collect();
     let path = folder.join("first.trace.zst");
     let content = compress_to_vec((lines.join("\n") + "\n").as_bytes(), CompressionLevel::Fastest);
     std::fs::write(&path, content).unwrap();
@@ -260,12 +252,12 @@ fn what_cannot_be_measured_is_left_out_and_named() {
     let output = support::nbbs(&args);
     let said = String::from_utf8(output.stderr).unwrap();
     assert!(output.status.success(), "{said}");
-    for words in ["left out: cached with 8 threads", "left out: redis has events of 2 threads"] {
+    for words in ["left out: cached with 8 threads", "left out: redis holds 442.5 MiB at its peak"]
+    {
         assert!(said.contains(words), "{words} in {said}");
     }
     let rows = String::from_utf8(output.stdout).unwrap();
-    // Each workload has figures of its own, and so a line of names.
-    assert_eq!(rows.lines().count(), 2 * (1 + 1), "{rows}");
+    assert_eq!(rows.lines().count(), 1 + 1, "{rows}");
 }
 
 #[test]

@@ -2,6 +2,7 @@
 
 mod support;
 
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use support::{json, nbbs, refusal};
 
 fn words(args: &str) -> Vec<&str> {
@@ -39,6 +40,11 @@ fn nothing_left_to_measure_is_an_error_with_the_reason() {
         ("bench limit --arena 256K --orders 0", "up to 2 threads take 2 MiB to 16 TiB"),
         ("bench limit --arena 64M --orders 9 --threads 64", "up to 64 threads take 130 MiB to"),
         ("bench fill limit --arena 4K --allocators nbbs", "an arena of 4 KiB does not fit"),
+        (
+            "replay --arena 442M",
+            "redis holds 442.5 MiB at its peak, more than 442 MiB: choose a larger --arena",
+        ),
+        ("bench replay --arena 1M,64M --threads 1", "more than 1 MiB: choose a larger --arena"),
         ("replay --allocators nbbs-heap", "nbbs-heap is a heap, and replay runs on back-ends"),
         ("bench fill pool --allocators talc", "talc is a heap, and none of fill, pool runs on it"),
         ("bench requests --threads 2", "requests runs on at most 1 thread, not 2"),
@@ -143,6 +149,25 @@ fn what_has_no_effect_is_named_beside_what_is_measured() {
             left_out,
             "{args}"
         );
+    }
+}
+
+/// The trace fits into the arena, but half of it is free in pieces when it asks for the other half whole. Of these
+/// refusals those of one replay count, however many a round has.
+#[test]
+fn refusals_in_an_arena_with_room_are_counted_and_judged() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("pieces.trace.zst");
+    let each: String = (0..64).map(|block| format!("+0 0 {block}\n")).collect();
+    let every_other: String = (0..32).map(|block| format!("-0 {}\n", 2 * block)).collect();
+    let text = format!("# page trace v1: pieces\n{each}{every_other}+0 5 64\n");
+    std::fs::write(&path, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).unwrap();
+    let args = "replay --json --rounds 2 --arena 256K --allocators nbbs,linux";
+    let rows = json(&[words(args), vec![path.to_str().unwrap()]].concat());
+    assert_eq!(rows.len(), 2);
+    for row in rows {
+        assert_eq!((&row["verified"], &row["peak_units"]), (&true.into(), &64.into()), "{row}");
+        assert_eq!(row["refused"], 1, "{row}");
     }
 }
 

@@ -169,26 +169,26 @@ impl WorkloadTable {
         Ok(self.fit_memory(&trace, args)?.or_else(|| self.fit_threads(&trace, args)))
     }
 
-    /// Sets the memory that a trace needs, unless it was asked for. If that is too little for a heap, no number of
-    /// threads is left.
+    /// Sets the memory that a trace needs, unless it was asked for. If that is too little, no number of threads is left:
+    /// what refuses most of a trace says nothing about speed.
     fn fit_memory(&mut self, trace: &Replayed, args: &Suite) -> anyhow::Result<Option<String>> {
         let (name, peak) = (trace.name(), trace.peak_bytes());
+        let is_asked = args.has_memory(self.kind);
         match trace.events {
-            Events::Pages(_) if !args.has_memory(self.kind) => self.units = roomy(name, peak)?,
-            // If the arena is too small, the table shows how much is refused.
-            Events::Pages(_) => {}
+            Events::Pages(_) if !is_asked => self.units = roomy(name, peak)?,
             Events::Heap(_) if self.workload.crowded => {
-                if !args.has_memory(self.kind) {
+                if !is_asked {
                     self.units = (peak / 2).next_multiple_of(1 << 20);
                 }
             }
-            Events::Heap(_) if self.units < peak => {
+            _ if self.units.saturating_mul(self.unit()) < peak => {
                 self.threads.clear();
                 let (peak, memory) = (bytes(peak), self.memory());
+                let option = if self.kind == Kind::Heap { "--heap" } else { "--arena" };
                 let told = format!("{name} holds {peak} at its peak, more than {memory}");
-                return Ok(Some(told + ": choose a larger --heap"));
+                return Ok(Some(format!("{told}: choose a larger {option}")));
             }
-            Events::Heap(_) => {}
+            _ => {}
         }
         Ok(None)
     }
