@@ -52,7 +52,7 @@ impl Cpu for Thread {
     const GIVES_BACK: bool = true;
 
     fn give_back(idle: u64, touched: u64) {
-        keeping_errno(|| give_back(idle, touched));
+        give_back(idle, touched);
     }
 }
 

@@ -1,8 +1,11 @@
 //! Whether what is counted as idle is what is free and was in use.
 
 use core::alloc::Layout;
+use core::num::NonZeroUsize;
 use core::ptr::NonNull;
 use std::cell::Cell;
+use std::sync::Mutex;
+use std::thread;
 use std::vec::Vec;
 
 use nbbs::Piece;
@@ -12,6 +15,8 @@ use crate::operations::Operations;
 use crate::region::Region;
 
 std::thread_local! {
+    /// The number of the thread's cache.
+    static NUMBER: Cell<usize> = const { Cell::new(0) };
     /// How often memory was to go back, and what was said then.
     static CALLS: Cell<(u32, u64, u64)> = const { Cell::new((0, 0, 0)) };
 }
@@ -20,7 +25,7 @@ struct GivesBack;
 
 impl Cpu for GivesBack {
     fn number() -> Option<usize> {
-        Some(0)
+        Some(NUMBER.get())
     }
 
     const GIVES_BACK: bool = true;
@@ -119,7 +124,74 @@ fn memory_of_any_content_was_touched() {
     unsafe { HEAP.add(memory, 1 << 20) }.unwrap();
     assert!(HEAP.memory().idle().is_some());
     discard(&HEAP);
-    assert_counted(&HEAP);
+    HEAP.memory().each(|region| {
+        let (counted, recounted) = (region.idle(), recounted(region));
+        // The last stretch counts as a whole one.
+        assert!((recounted.0..recounted.0 + (64 << 10)).contains(&counted.0), "{counted:?}");
+        assert_eq!(counted.1, recounted.1);
+    });
+}
+
+/// Threads that free what others have allocated, so that several make a slab whole at once.
+#[test]
+fn what_threads_free_is_counted_once() {
+    static HEAP: Heap<{ 128 << 20 }, 4, GivesBack> = Heap::new();
+    const THREADS: usize = 4;
+    for bytes in [64, 600, 10_000, 30_000, 100_000] {
+        let shared = Mutex::new(Vec::new());
+        let work = |thread| {
+            NUMBER.set(thread);
+            let mut rng = fastrand::Rng::with_seed(thread as u64);
+            for _ in 0..3000 {
+                let mine = (0..32).filter_map(|_| HEAP.alloc(layout(bytes)));
+                let mine: Vec<_> = mine.map(|at| at.expose_provenance()).collect();
+                let mut all = shared.lock().unwrap();
+                all.extend(mine);
+                rng.shuffle(&mut all);
+                let stay = all.len().saturating_sub(rng.usize(..150));
+                let some = all.split_off(stay);
+                drop(all);
+                some.into_iter().for_each(free);
+            }
+            HEAP.drain();
+        };
+        fn free(at: NonZeroUsize) {
+            // SAFETY: it was shared by who allocated it.
+            _ = unsafe { HEAP.free_at(NonNull::with_exposed_provenance(at)) }.unwrap();
+        }
+        thread::scope(|scope| {
+            (0..THREADS).for_each(|thread| _ = scope.spawn(move || work(thread)))
+        });
+        shared.into_inner().unwrap().into_iter().for_each(free);
+        HEAP.drain();
+        HEAP.memory().each(|region| assert_eq!(region.idle(), recounted(region), "{bytes}"));
+    }
+}
+
+/// Memory that somebody frees while other memory goes back, in front of that.
+#[test]
+fn what_is_freed_meanwhile_is_to_go_back_next() {
+    static HEAP: Counted<{ 128 << 20 }> = Heap::new();
+    let [front, behind] = [40 << 20, 60 << 20];
+    let mut first = HEAP.alloc(layout(front));
+    let second = HEAP.alloc(layout(behind)).expect("room");
+    assert!(first.is_some_and(|first| first < second));
+    // SAFETY: it is ours.
+    unsafe { HEAP.free(second, layout(behind)) };
+    assert!(HEAP.memory().idle().is_some());
+    let discard = |at: NonNull<u8>, bytes: usize| {
+        if let Some(at) = first.take() {
+            // SAFETY: it is ours.
+            unsafe { HEAP.free(at, layout(front)) };
+        }
+        // SAFETY: nobody else has the pages.
+        unsafe { at.write_bytes(0, bytes) };
+        true
+    };
+    // SAFETY: they are zero.
+    unsafe { HEAP.discard(4096, discard) }.expect("a page");
+    let (idle, touched) = HEAP.memory().idle().expect("much is idle");
+    assert!(idle >= front as u64 && touched < front as u64 + (2 << 20), "{idle} {touched}");
 }
 
 /// Slots and runs, freed to a cache and past it.

@@ -6,7 +6,6 @@
 
 use core::ops::Range;
 
-use nbbs::Piece;
 use nbbs::sync::Ordering;
 #[cfg(test)]
 use nbbs::sync::Word;
@@ -59,12 +58,24 @@ impl<'a> Idle<'a> {
         }
     }
 
-    /// Returns whether so much is idle that it should go back: half of what was touched. Cost: three loads.
+    /// Returns whether so much is idle that it should go back: half of what was touched, and a step more than the least
+    /// since some went. Cost: three loads, and a store while it is less than ever since.
     #[inline]
     fn is_much(&self) -> bool {
+        if !self.is_counted {
+            return false;
+        }
         let (idle, touched) = self.bytes();
-        let bound = self.bound.load(Ordering::Relaxed);
-        self.is_counted && idle >= bound.max(self.least).max(touched / 2)
+        let (bound, lower) = (self.bound.load(Ordering::Relaxed), idle + self.step(touched));
+        if lower < bound {
+            self.bound.store(lower, Ordering::Relaxed);
+        }
+        idle >= bound.max(self.least).max(touched / 2)
+    }
+
+    /// Returns by how much more has to be idle before it is worth another look.
+    fn step(&self, touched: u64) -> u64 {
+        self.least.max(touched / 8)
     }
 
     /// Returns how many bytes are idle, and how many were touched.
@@ -75,11 +86,11 @@ impl<'a> Idle<'a> {
     }
 
     /// Notes that what could go back has gone, and so many bytes are idle still: these alone are no reason to look again.
+    /// What others have freed meanwhile is.
     fn settle(&self, left: u64) {
         if self.is_counted {
             let (_, touched) = self.bytes();
-            self.bytes.store(left, Ordering::Relaxed);
-            self.bound.store(left + self.least.max(touched / 8), Ordering::Relaxed);
+            self.bound.store(left + self.step(touched), Ordering::Relaxed);
         }
     }
 }
@@ -126,20 +137,13 @@ impl Region<'_> {
         self.idle.note_touched(bytes(all) as i64);
     }
 
-    /// Returns how many units of a piece of the arena are idle; 0 if that is not counted.
-    pub(super) fn idle_units(&self, piece: Piece) -> u64 {
-        let is_whole = |(class, free): (Class, u32)| free == class.all_slots().count_ones();
-        match piece {
-            _ if !self.idle.is_counted => 0,
-            // Of a piece shorter than a stretch no more than itself.
-            Piece::Free { index, order } => {
-                self.fresh.touched(index..index + (1 << order)).min(1 << order)
-            }
-            Piece::Used { index, order } if self.slab_at(index, order).is_some_and(is_whole) => {
-                1 << order
-            }
-            _ => 0,
+    /// Returns how many of the units of a free piece are idle; 0 if that is not counted.
+    pub(super) fn idle_units(&self, units: Range<u64>) -> u64 {
+        if !self.idle.is_counted {
+            return 0;
         }
+        // Of a piece shorter than a stretch no more than itself.
+        self.fresh.touched(units.clone()).min(units.end - units.start)
     }
 
     /// Records that what could go back has gone, and so many units are idle still.
@@ -194,6 +198,21 @@ mod tests {
         assert!(idle.is_much());
         note(0, 300);
         assert!(!idle.is_much());
+    }
+
+    #[test]
+    fn what_is_used_again_and_freed_again_should_go_back_again() {
+        let words: [HeapWord; IDLE_WORDS] = Default::default();
+        let idle = Idle::new(&words, 1 << 30, true);
+        idle.note_touched(600 * MIB);
+        assert!(idle.is_much());
+        // Nearly all of it has gone, though no stretch is known to be zero.
+        idle.settle(600 << 20);
+        assert!(!idle.is_much());
+        idle.note(0, 500 << 20);
+        assert!(!idle.is_much());
+        idle.note(500 << 20, 0);
+        assert!(idle.is_much());
     }
 
     #[test]

@@ -68,9 +68,10 @@ impl Region<'_> {
         let (mut bytes, mut left) = (0, 0);
         self.buddy().walk(|piece| {
             if let Piece::Free { index, order } = piece {
-                bytes += self.discard_free(index..index + (1 << order), page, lane, discard);
+                let units = index..index + (1 << order);
+                bytes += self.discard_free(units.clone(), page, lane, discard);
+                left += self.idle_units(units);
             }
-            left += self.idle_units(piece);
         });
         self.settle_idle(left);
         bytes

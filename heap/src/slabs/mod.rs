@@ -94,7 +94,8 @@ impl<W> Copy for Slabs<'_, W> {}
 pub enum Given {
     /// They can be taken again.
     Free,
-    /// They can be taken again, and all others of the slab, too, as far as is known: its memory may go back.
+    /// They were the last: all slots of the slab can be taken, as far as is known, and its memory may go back. One caller
+    /// is told each time that a slab becomes whole.
     LastFree,
     /// They were all slots of the slab, which nobody else can reach: the caller holds its memory, and must return it.
     Whole,
@@ -329,7 +330,8 @@ impl<'a, W: Word> Slabs<'a, W> {
             return Given::Free;
         }
         self.record_whole(class);
-        Given::LastFree
+        // Who listed the slab gave back its first slots; who gave the last is told by itself.
+        if seen & LISTED != 0 { Given::LastFree } else { Given::Free }
     }
 
     /// Records that all slots of a listed slab of `class` may be free.
