@@ -16,8 +16,11 @@ rows=$("$nbbs" bench bulk requests pool --quick --json --threads 1,2 --duration 
 for workload in bulk requests pool; do
     grep -q "\"workload\":\"$workload\"" <<<"$rows" || { echo "$workload: no rows"; exit 1; }
 done
+said=$("$nbbs" bench bulk --allocators nobody 2>&1) && { echo "nobody: not refused"; exit 1; }
+grep -q -- "with \`--features suite\` there are more" <<<"$said" || { echo "nobody: $said"; exit 1; }
 said=$("$nbbs" bench bulk --allocators talc 2>&1) && { echo "talc: not refused without the suite"; exit 1; }
-grep -q -- "with \`--features suite\` there are more" <<<"$said" || { echo "talc: $said"; exit 1; }
+grep -q -- "talc needs: cargo run --release --features suite -- bench bulk --allocators talc" <<<"$said" ||
+    { echo "talc: $said"; exit 1; }
 said=$("$nbbs" report --quick 2>&1) && { echo "report: not refused without the suite"; exit 1; }
 grep -q -- "cargo run --release --features suite -- report --quick" <<<"$said" || { echo "report: $said"; exit 1; }
 if "$nbbs" replay Cargo.toml 2>/dev/null; then

@@ -22,6 +22,8 @@ mod frame;
 mod frame_alloc;
 mod heap;
 
+use crate::args::command_line;
+
 pub use contender::{
     Build, CONTENDERS, Contender, Kind, POOLS, WithBackEnd, WithHeap, WithPool, find,
 };
@@ -47,21 +49,57 @@ const ABSENT: &[(&str, &str)] = &[
 #[cfg(not(feature = "native"))]
 const NATIVE: &str = "it needs --features native, a C++ compiler and CMake";
 
+/// The allocators, pools included, that only a build with the feature `suite` has.
+const OF_SUITE: &[&str] = &[
+    "nbbs-c",
+    "frame-allocator",
+    "frame-alloc",
+    "frame-alloc-depot",
+    "linked-list",
+    "galloc",
+    "talc",
+    "rlsf",
+    "buddy-system",
+    "buddy-alloc",
+    "rusty-alloc",
+    "sharded-slab",
+    "slab",
+    "typed-arena",
+];
+
 /// Says why an allocator of that name is not among the contenders, if the reason is known.
 #[must_use]
 pub fn absent(name: &str) -> Option<String> {
+    if !cfg!(feature = "suite") && OF_SUITE.contains(&name) {
+        let words = command_line();
+        return Some(format!("{name} needs: cargo run --release --features suite -- {words}"));
+    }
     let (name, why) = ABSENT.iter().find(|absent| absent.0 == name)?;
     Some(format!("{name} is not measured: {why}"))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::{ABSENT, absent, find};
+    use super::{ABSENT, CONTENDERS, HEAPS, OF_SUITE, absent, find};
+    use crate::suite::args::known;
 
     #[test]
     fn who_is_absent_is_not_a_contender_and_has_a_reason() {
         assert!(ABSENT.iter().all(|(name, _)| find(name).is_none()));
         assert!(absent("frusa").is_some_and(|why| why.contains("stable Rust")));
         assert_eq!(absent("nbbs"), None);
+    }
+
+    /// A build without the suite has nothing but the list to tell who is in it.
+    #[test]
+    fn who_needs_the_suite_is_listed() {
+        for name in OF_SUITE {
+            assert_eq!(known(name).is_ok(), cfg!(feature = "suite"), "{name}");
+        }
+        let of_crates = CONTENDERS.iter().chain(HEAPS);
+        for contender in of_crates.filter(|contender| contender.source.starts_with("crate ")) {
+            let is_native = ["mimalloc", "snmalloc", "jemalloc"].contains(&contender.name);
+            assert!(is_native || OF_SUITE.contains(&contender.name), "{}", contender.name);
+        }
     }
 }
