@@ -85,7 +85,8 @@ pub struct Replay {
     #[arg(long)]
     pub json: bool,
 
-    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst
+    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst. Replaces a record that
+    /// FILE holds
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 }

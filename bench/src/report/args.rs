@@ -16,11 +16,11 @@ pub struct Report {
     #[arg(long, conflicts_with = "records")]
     pub quick: bool,
 
-    /// File to write the page to
+    /// File to write the page to. Replaces a page that it holds
     #[arg(long, value_name = "FILE", default_value = "report.html")]
     pub output: PathBuf,
 
-    /// Also writes what was measured to a record; compressed if FILE ends in .zst
+    /// Also writes what was measured to a record; compressed if FILE ends in .zst. Replaces a record that FILE holds
     #[arg(long, value_name = "FILE", conflicts_with = "records")]
     pub record: Option<PathBuf>,
 }

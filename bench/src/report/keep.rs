@@ -20,7 +20,7 @@ impl Kept {
     /// Opens the page and the record, as far as they are asked for: now, since a run may take hours.
     ///
     /// # Errors
-    /// A file cannot be written, both are the same, one is among the `traces` that the run reads, or the page needs the
+    /// A file cannot be written or holds something else, both are the same, one is among the `traces` that the run reads, or the page needs the
     /// feature `suite`.
     pub fn new<'a>(
         record: Option<&Path>,
@@ -118,10 +118,11 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         for name in ["r.jsonl", "r.zst"] {
             let path = directory.path().join(name);
-            std::fs::write(&path, [b'x'; 10_000]).unwrap();
+            let old = format!("{{\"record\":{}}}", "1".repeat(10_000)).into_bytes();
+            std::fs::write(&path, &old).unwrap();
             let keep = || Kept::new(Some(&path), None, []).unwrap();
             keep().skip("nothing").unwrap();
-            assert_eq!(std::fs::read(&path).unwrap(), [b'x'; 10_000]);
+            assert_eq!(std::fs::read(&path).unwrap(), old);
             let mut kept = keep();
             kept.skip("something").unwrap();
             kept.add(&[Row::named("fill", "nbbs", Kind::BackEnd, 1)]).unwrap();

@@ -101,11 +101,12 @@ pub struct Suite {
     #[arg(long, conflicts_with = "json")]
     pub csv: bool,
 
-    /// Also writes a page that shows what was measured
+    /// Also writes a page that shows what was measured. Replaces a page that FILE holds
     #[arg(long, value_name = "FILE")]
     pub html: Option<PathBuf>,
 
-    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst
+    /// Also writes a record, which `report` and `compare` read; compressed if FILE ends in .zst. Replaces a record that
+    /// FILE holds
     #[arg(long, value_name = "FILE")]
     pub record: Option<PathBuf>,
 

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use super::Header;
-use crate::report::replaced::Replaced;
+use crate::report::replaced::{Content, Replaced};
 
 /// The file of a record. If the run is killed at any time, everything added before can be read.
 pub struct Writer {
@@ -24,10 +24,15 @@ impl Writer {
     /// Opens the file, compressed if its path ends in `.zst`. What it holds stays until there are rows.
     ///
     /// # Errors
-    /// The file cannot be written.
+    /// The file cannot be written, or holds no record.
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
-        Ok(Self { file: Replaced::open(path)?, waiting: line(header)?, compressed, rows: 0 })
+        Ok(Self {
+            file: Replaced::open(path, Content::Record)?,
+            waiting: line(header)?,
+            compressed,
+            rows: 0,
+        })
     }
 
     /// Adds rows, without their null values.
