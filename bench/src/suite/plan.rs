@@ -176,10 +176,10 @@ impl WorkloadTable {
         let is_asked = args.has_memory(self.kind);
         match trace.events {
             Events::Pages(_) if !is_asked => self.units = roomy(name, peak)?,
+            // Too little, on purpose.
+            Events::Heap(_) if self.workload.crowded && is_asked => {}
             Events::Heap(_) if self.workload.crowded => {
-                if !is_asked {
-                    self.units = (peak / 2).next_multiple_of(1 << 20);
-                }
+                self.units = (peak / 2).next_multiple_of(1 << 20);
             }
             _ if self.units.saturating_mul(self.unit()) < peak => {
                 self.threads.clear();
