@@ -11,6 +11,7 @@ use crate::trace::shorten;
 #[derive(Clone, Copy, Debug)]
 pub enum Content {
     Record,
+    #[cfg(any(feature = "suite", test))]
     Page,
 }
 
@@ -34,6 +35,7 @@ impl Content {
     fn name(self) -> &'static str {
         match self {
             Self::Record => "record",
+            #[cfg(any(feature = "suite", test))]
             Self::Page => "page",
         }
     }
@@ -42,6 +44,7 @@ impl Content {
     fn begins(self) -> &'static str {
         match self {
             Self::Record => "{\"record\"",
+            #[cfg(any(feature = "suite", test))]
             Self::Page => "<!doctype html",
         }
     }

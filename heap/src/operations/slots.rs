@@ -8,7 +8,7 @@ use crate::watch;
 
 /// A heap, as one caller sees it who allocates and frees slots.
 pub trait OfSlots<'h>: Operations<'h> {
-    /// Returns whether the caller's cache keeps that slot, as [`Cache::keeps`] tells.
+    /// Returns whether the caller's cache keeps that slot, as [`Cache::keeps`](crate::cache::Cache::keeps) tells.
     #[inline]
     fn is_kept(self, class: Class, at: NonNull<u8>) -> bool {
         self.with_cache(|cache| cache.keeps(class, at)) == Some(true)
