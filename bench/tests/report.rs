@@ -302,7 +302,7 @@ fn comparisons_put_what_changed_most_first_and_mark_noise() {
         "1.30",
         "2 changed beyond their noise",
         "1 only in the new",
-        "1 rows are not shown",
+        "1 row is not shown",
     ] {
         assert!(table.contains(words), "{words} in\n{table}");
     }
