@@ -138,8 +138,8 @@ fn bench(words: &str) -> Vec<String> {
         .collect()
 }
 
-/// Writes the beginning of the sample, as much as the small arena has room for, to a file of the folder, and returns its
-/// path.
+/// Writes the beginning of the sample, as much as the small arena has room for, to a file of the folder, and returns
+/// its path.
 fn first_events(folder: &Path) -> String {
     let sample = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../traces/redis.trace.zst"));
     let mut text = String::new();

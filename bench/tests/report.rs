@@ -297,13 +297,9 @@ fn comparisons_put_what_changed_most_first_and_mark_noise() {
         .collect();
     assert_eq!(seen, [("sl1", 0.25, false), ("linux", 1.3, false), ("nbbs", 1.05, true)]);
     let table = stdout(&["compare", &old, &new, "--most", "2"]);
-    for words in [
-        "0.25",
-        "1.30",
-        "2 changed beyond their noise",
-        "1 only in the new",
-        "1 row is not shown",
-    ] {
+    for words in
+        ["0.25", "1.30", "2 changed beyond their noise", "1 only in the new", "1 row is not shown"]
+    {
         assert!(table.contains(words), "{words} in\n{table}");
     }
 }

@@ -20,8 +20,8 @@ impl Kept {
     /// Opens the page and the record, as far as they are asked for: now, since a run may take hours.
     ///
     /// # Errors
-    /// A file cannot be written or holds something else, both are the same, one is among the `traces` that the run reads, or the page needs the
-    /// feature `suite`.
+    /// A file cannot be written or holds something else, both are the same, one is among the `traces` that the run
+    /// reads, or the page needs the feature `suite`.
     pub fn new<'a>(
         record: Option<&Path>,
         page: Option<&Path>,

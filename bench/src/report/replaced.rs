@@ -9,10 +9,11 @@ use crate::trace::shorten;
 
 /// What a file holds that may be replaced. Any other is kept: a mistyped name must not cost a file.
 #[derive(Clone, Copy, Debug)]
-pub enum Content {
-    Record,
-    #[cfg(any(feature = "suite", test))]
-    Page,
+pub struct Content {
+    /// What it is called.
+    pub name: &'static str,
+    /// How its text begins.
+    pub begins: &'static str,
 }
 
 impl Content {
@@ -22,31 +23,15 @@ impl Content {
         if !fs::metadata(path)?.is_file() {
             return Ok(());
         }
-        let (found, begins) = (beginning(path)?, self.begins().as_bytes());
+        let Self { name, begins } = self;
+        let (found, begins) = (beginning(path)?, begins.as_bytes());
         let first = found.trim_ascii_start();
         let is_such = first.get(..begins.len()).is_some_and(|at| at.eq_ignore_ascii_case(begins));
         if found.is_empty() || is_such {
             return Ok(());
         }
-        let (name, found) = (self.name(), described(&found));
+        let found = described(&found);
         Err(io::Error::other(format!("it is no {name}, but {found}; only a {name} is replaced")))
-    }
-
-    fn name(self) -> &'static str {
-        match self {
-            Self::Record => "record",
-            #[cfg(any(feature = "suite", test))]
-            Self::Page => "page",
-        }
-    }
-
-    /// Returns how its text begins.
-    fn begins(self) -> &'static str {
-        match self {
-            Self::Record => "{\"record\"",
-            #[cfg(any(feature = "suite", test))]
-            Self::Page => "<!doctype html",
-        }
     }
 }
 
@@ -130,13 +115,15 @@ mod tests {
 
     use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
-    use super::{Content, Replaced};
+    use super::Replaced;
+    use crate::report::page::PAGE;
+    use crate::report::record::RECORD;
 
     #[test]
     fn a_file_is_there_once_something_was_written() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("r.jsonl");
-        let open = |path| Replaced::open(path, Content::Record);
+        let open = |path| Replaced::open(path, RECORD);
         for written in ["{\"record\":1}", "{\"record\":2}"] {
             let was_there = fs::read_to_string(&path).ok();
             let mut replaced = open(&path).unwrap();
@@ -151,19 +138,19 @@ mod tests {
 
     #[test]
     fn only_its_like_is_replaced() {
-        const RECORD: &[u8] = b"{\"record\":2,\"date\":\"today\"}\n{}\n";
-        const PAGE: &[u8] = b"\n<!DOCTYPE html>\n<html>";
+        const OF_RECORD: &[u8] = b"{\"record\":2,\"date\":\"today\"}\n{}\n";
+        const OF_PAGE: &[u8] = b"\n<!DOCTYPE html>\n<html>";
         let zstd = |text: &[u8]| compress_to_vec(text, CompressionLevel::Fastest);
-        let frame = zstd(RECORD);
+        let frame = zstd(OF_RECORD);
         let cut = [&frame[..], &frame[..frame.len() / 2]].concat();
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().join("file");
         for (held, [is_record, is_page], found) in [
             (b"".to_vec(), [true, true], ""),
-            (RECORD.to_vec(), [true, false], "but begins with \"{\\\"record\\\":2,"),
-            (zstd(RECORD), [true, false], "but begins with \"{\\\"record\\\":2,"),
+            (OF_RECORD.to_vec(), [true, false], "but begins with \"{\\\"record\\\":2,"),
+            (zstd(OF_RECORD), [true, false], "but begins with \"{\\\"record\\\":2,"),
             (cut, [true, false], "but begins with \"{\\\"record\\\":2,"),
-            (PAGE.to_vec(), [false, true], "but begins with \"<!DOCTYPE html>\";"),
+            (OF_PAGE.to_vec(), [false, true], "but begins with \"<!DOCTYPE html>\";"),
             (b"Dear diary,\nrain".to_vec(), [false, false], "but begins with \"Dear diary,\";"),
             (b"{}".to_vec(), [false, false], "but begins with \"{}\";"),
             (zstd(b"# page trace v1: x\n"), [false, false], "begins with \"# page trace v1: x\";"),
@@ -172,12 +159,12 @@ mod tests {
             (b"\x28\xb5\x2f\xfd\x01".to_vec(), [false, false], "but data that is not text;"),
         ] {
             fs::write(&path, &held).unwrap();
-            for (content, is_such) in [(Content::Record, is_record), (Content::Page, is_page)] {
+            for (content, is_such) in [(RECORD, is_record), (PAGE, is_page)] {
                 let refused = Replaced::open(&path, content).err().map(|error| error.to_string());
                 assert_eq!(refused.is_none(), is_such, "{content:?} {refused:?} {held:?}");
                 let told = refused.is_none_or(|error| {
                     error.contains(found)
-                        && error.contains(&format!("only a {} is replaced", content.name()))
+                        && error.contains(&format!("only a {} is replaced", content.name))
                 });
                 assert!(told, "{content:?}, {found}");
             }

@@ -169,8 +169,8 @@ impl WorkloadTable {
         Ok(self.fit_memory(&trace, args)?.or_else(|| self.fit_threads(&trace, args)))
     }
 
-    /// Sets the memory that a trace needs, unless it was asked for. If that is too little, no number of threads is left:
-    /// what refuses most of a trace says nothing about speed.
+    /// Sets the memory that a trace needs, unless it was asked for. If that is too little, no number of threads is
+    /// left: what refuses most of a trace says nothing about speed.
     fn fit_memory(&mut self, trace: &Replayed, args: &Suite) -> anyhow::Result<Option<String>> {
         let (name, peak) = (trace.name(), trace.peak_bytes());
         let is_asked = args.has_memory(self.kind);

@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Context;
 use serde_json::Value;
 
-use super::render;
+use super::{PAGE, render};
 use crate::report::keep::refused;
 use crate::report::pictures::Pictures;
 use crate::report::record::{Header, Record};
-use crate::report::replaced::{Content, Replaced};
+use crate::report::replaced::Replaced;
 use crate::trace::Trace;
 
 /// A page that is written at the end of a run, and opened at its beginning.
@@ -65,7 +65,7 @@ pub fn write_page(record: &Record, path: &Path) -> anyhow::Result<()> {
 
 impl Place {
     fn open(path: &Path) -> anyhow::Result<Self> {
-        let file = Replaced::open(path, Content::Page).with_context(|| refused(path))?;
+        let file = Replaced::open(path, PAGE).with_context(|| refused(path))?;
         Ok(Self { path: path.to_owned(), file })
     }
 

@@ -9,10 +9,14 @@ pub use file::{Awaited, write_page};
 use super::chart::Charts;
 use super::pictures::Pictures;
 use super::record::{Record, Run, Versions};
+use super::replaced::Content;
 use super::section::{Section, distinct, sections};
 use super::summary::{Summary, summaries};
 use super::table::{Failure, Overhead, Stall, Table, failures, overheads, stalls, tables};
 use crate::table::{crowd_note, time};
+
+/// What tells pages from other files.
+pub const PAGE: Content = Content { name: "page", begins: "<!doctype html" };
 
 /// The number of cases in which another allocator is faster that are shown at first.
 const SHOWN_LOSSES: usize = 8;

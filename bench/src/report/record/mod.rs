@@ -24,9 +24,13 @@ pub use writer::Writer;
 
 use crate::keyed::keyed;
 use crate::located::Located;
+use crate::report::replaced::Content;
 use crate::row::{Case, Name, Row};
 use crate::trace::decode::{Frames, MAGIC};
 use crate::trace::shorten;
+
+/// What tells records from other files.
+pub const RECORD: Content = Content { name: "record", begins: "{\"record\"" };
 
 /// A record of one or more runs.
 #[derive(Clone, Debug, Default)]

@@ -7,8 +7,8 @@ use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::Header;
-use crate::report::replaced::{Content, Replaced};
+use super::{Header, RECORD};
+use crate::report::replaced::Replaced;
 
 /// The file of a record. If the run is killed at any time, everything added before can be read.
 pub struct Writer {
@@ -28,7 +28,7 @@ impl Writer {
     pub fn create(path: &Path, header: &Header) -> io::Result<Self> {
         let compressed = path.extension().is_some_and(|extension| extension == "zst");
         Ok(Self {
-            file: Replaced::open(path, Content::Record)?,
+            file: Replaced::open(path, RECORD)?,
             waiting: line(header)?,
             compressed,
             rows: 0,
