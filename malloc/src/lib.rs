@@ -31,10 +31,10 @@
 //!
 //! ```text
 //! functions    what C calls
-//! memory       how the heap gets memory            idle    when memory goes back
-//!                                                  report  what was used, at the end
-//! thread       the heap, and numbers of threads    line    lines that are written without memory
-//! environment  what the environment says           system  `errno`, cancellation, pages
+//! memory       how the heap gets memory            report  what was used, at the end
+//! idle         when memory goes back               line    lines that are written without memory
+//! thread       the heap, and numbers of threads    system  `errno`, cancellation, pages, time
+//! environment  what the environment says
 //! ```
 #![cfg(target_os = "linux")]
 #![deny(clippy::multiple_unsafe_ops_per_block)]

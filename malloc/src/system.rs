@@ -1,4 +1,4 @@
-//! What the C library and the system do for the rest: `errno`, cancellation, pages.
+//! What the C library and the system do for the rest: `errno`, cancellation, pages, time.
 
 use core::ffi::{c_int, c_void};
 use core::ptr::{self, NonNull};

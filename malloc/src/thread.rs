@@ -7,7 +7,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
 use nbbs_heap::{Cpu, Heap, Overlap};
 
-use crate::idle::give_back;
+use crate::idle;
 use crate::system::{keeping_errno, processors};
 
 /// The heap of the program, which has no memory at first.
@@ -52,7 +52,7 @@ impl Cpu for Thread {
     const GIVES_BACK: bool = true;
 
     fn give_back(idle: u64, touched: u64) {
-        give_back(idle, touched);
+        idle::give_back(idle, touched);
     }
 }
 

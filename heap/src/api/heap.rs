@@ -380,8 +380,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> fmt::Debug for Heap<BYTES, C
 /// The heap must be a static, or leaked: a thread's cache refers to it as long as the thread runs. Who calls these
 /// methods promises so, as the trait cannot.
 // SAFETY: memory of a layout is handed out once, as the slot or run that its bookkeeping says, and stays where it is.
-// It does not unwind, as `aborting` sees to. `Cpu` may not
-// call it but in `give_back`, at the end of a free, when nothing is in hand.
+// It does not unwind, as `aborting` sees to. `Cpu` may not call it but in `give_back`, at the end of a free, when nothing
+// is in hand.
 unsafe impl<const BYTES: usize, const CPUS: usize, C: Cpu> GlobalAlloc for Heap<BYTES, CPUS, C> {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {

@@ -11,6 +11,7 @@ use std::vec::Vec;
 use nbbs::Piece;
 
 use crate::api::{Cpu, Heap};
+use crate::class::UNIT;
 use crate::operations::Operations;
 use crate::region::Region;
 
@@ -36,19 +37,20 @@ impl Cpu for GivesBack {
     }
 }
 
-type Counted<const BYTES: usize> = Heap<BYTES, 1, GivesBack>;
+type Counted<const BYTES: usize, const CPUS: usize = 1> = Heap<BYTES, CPUS, GivesBack>;
 
 /// Counts what is idle in a region, by its bits and its blocks, and what was touched.
 fn recounted(region: &Region<'_>) -> (u64, u64) {
-    let of = |units| 1024 * region.fresh.touched(units);
+    const EACH: u64 = UNIT as u64;
+    let of = |units| EACH * region.fresh.touched(units);
     let mut idle = 0;
     region.buddy().walk(|piece| match piece {
         Piece::Free { index, order } => {
-            idle += of(index..index + (1 << order)).min(1024 << order);
+            idle += of(index..index + (1 << order)).min(EACH << order);
         }
         // A whole slab, unless it is a run of this length.
         Piece::Used { index, order } => match region.slab_at(index, order) {
-            Some((class, free)) if free == class.all_slots().count_ones() => idle += 1024 << order,
+            Some((class, free)) if free == class.all_slots().count_ones() => idle += EACH << order,
             _ => (),
         },
         _ => (),
@@ -56,7 +58,7 @@ fn recounted(region: &Region<'_>) -> (u64, u64) {
     (idle, of(0..region.buddy().units()))
 }
 
-fn assert_counted<const BYTES: usize>(heap: &'static Counted<BYTES>) {
+fn assert_counted<const BYTES: usize, const CPUS: usize>(heap: &'static Counted<BYTES, CPUS>) {
     heap.memory().each(|region| assert_eq!(region.idle(), recounted(region)));
 }
 
@@ -135,7 +137,7 @@ fn memory_of_any_content_was_touched() {
 /// Threads that free what others have allocated, so that several make a slab whole at once.
 #[test]
 fn what_threads_free_is_counted_once() {
-    static HEAP: Heap<{ 128 << 20 }, 4, GivesBack> = Heap::new();
+    static HEAP: Counted<{ 128 << 20 }, 4> = Heap::new();
     const THREADS: usize = 4;
     for bytes in [64, 600, 10_000, 30_000, 100_000] {
         let shared = Mutex::new(Vec::new());
@@ -164,7 +166,7 @@ fn what_threads_free_is_counted_once() {
         });
         shared.into_inner().unwrap().into_iter().for_each(free);
         HEAP.drain();
-        HEAP.memory().each(|region| assert_eq!(region.idle(), recounted(region), "{bytes}"));
+        assert_counted(&HEAP);
     }
 }
 

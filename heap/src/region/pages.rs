@@ -67,32 +67,19 @@ impl Region<'_> {
     ) -> usize {
         let (mut bytes, mut left) = (0, 0);
         self.buddy().walk(|piece| {
-            if let Piece::Free { index, order } = piece {
-                let units = index..index + (1 << order);
-                bytes += self.discard_free(units.clone(), page, lane, discard);
-                left += self.idle_units(units);
+            let Piece::Free { index, order } = piece else { return };
+            let (mut first, end) = (index, index + (1 << order));
+            while let Some(touched) = self.fresh.first_touched(first..end) {
+                // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
+                let stretch = touched & !((1 << STRETCH_LOG2) - 1);
+                first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
+                let last = end.min(first + MOST_UNITS);
+                bytes += self.discard_units(first..last, page, lane, discard);
+                first = last;
             }
+            left += self.idle_units(index..end);
         });
         self.settle_idle(left);
-        bytes
-    }
-
-    fn discard_free(
-        &self,
-        units: Range<u64>,
-        page: usize,
-        lane: usize,
-        discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
-    ) -> usize {
-        let (mut bytes, mut first) = (0, units.start);
-        while let Some(touched) = self.fresh.first_touched(first..units.end) {
-            // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
-            let stretch = touched & !((1 << STRETCH_LOG2) - 1);
-            first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
-            let last = units.end.min(first + MOST_UNITS);
-            bytes += self.discard_units(first..last, page, lane, discard);
-            first = last;
-        }
         bytes
     }
 

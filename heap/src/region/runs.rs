@@ -177,9 +177,9 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
     }
 
-    /// Returns how many bytes a run has after it has grown to `size` bytes, if it is long and may soon grow again: then it
-    /// ends at a slot of a 32nd to a 16th of its length. So a run that grows step by step consists of few slots, and most steps
-    /// change nothing. It gets no more than `size` while memory is short.
+    /// Returns how many bytes a run has after it has grown to `size` bytes, if it is long and may soon grow again:
+    /// then it ends at a slot of a 32nd to a 16th of its length. So a run that grows step by step consists of few
+    /// slots, and most steps change nothing. It gets no more than `size` while memory is short.
     pub fn with_room(&self, at: NonNull<u8>, size: usize) -> usize {
         let (start, units) = ((self.offset(at) / UNIT) as u64, Self::units_of(size));
         let exact = units as usize * UNIT;
