@@ -206,7 +206,12 @@ pub fn marked(row: &Row, print: fn(f64) -> String) -> String {
 
 /// Prints a number of threads in words.
 pub fn threads(threads: usize) -> String {
-    if threads == 1 { "1 thread".to_owned() } else { format!("{threads} threads") }
+    counted(threads, "thread")
+}
+
+/// Prints a number of things, whose name in the plural ends in s.
+pub fn counted(count: usize, what: &str) -> String {
+    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 /// Prints nanoseconds in a suitable unit.

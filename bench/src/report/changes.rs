@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::record::Record;
 use crate::args::UNIT_BYTES;
 use crate::row::{Case, Name, Row};
-use crate::table::{bytes, table, time};
+use crate::table::{bytes, counted, table, time};
 use crate::verdict::Verdict;
 
 /// An allocator in a case that both records have.
@@ -74,7 +74,7 @@ impl Changes {
         }
         let sure = self.rows.iter().filter(|row| row.is_sure()).count();
         let hidden = self.rows.len().saturating_sub(most);
-        let cases = plural(self.rows.len(), "case");
+        let cases = counted(self.rows.len(), "case");
         let mut text = format!("{table}\n{cases}, of which {sure} changed beyond their noise");
         text += &format!(
             "; {} only in the old record, {} only in the new",
@@ -82,14 +82,10 @@ impl Changes {
         );
         if hidden > 0 {
             let are = if hidden == 1 { "is" } else { "are" };
-            text += &format!("; {} {are} not shown (--most)", plural(hidden, "row"));
+            text += &format!("; {} {are} not shown (--most)", counted(hidden, "row"));
         }
         text + ".\n  ~  within the noise: the rounds overlap, lie more than a quarter of their median apart, or are fewer than three"
     }
-}
-
-fn plural(count: usize, what: &str) -> String {
-    format!("{count} {what}{}", if count == 1 { "" } else { "s" })
 }
 
 impl Change {

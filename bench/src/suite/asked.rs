@@ -3,7 +3,7 @@
 use super::args::Suite;
 use super::workloads::{Orders, Run, Workload};
 use crate::market::{Kind, find};
-use crate::pool;
+use crate::{pool, table};
 
 /// Returns the allocators, workloads and numbers of threads that are left out, with the reasons.
 pub fn without_part(args: &Suite) -> Vec<String> {
@@ -21,8 +21,8 @@ pub fn without_part(args: &Suite) -> Vec<String> {
         let (least, most) = workload.threads;
         for &threads in args.threads.iter().filter(|threads| !(least..=most).contains(threads)) {
             let (bound, limit) = if threads < least { ("least", least) } else { ("most", most) };
-            let told = format!("{} runs on at {bound} {limit} thread", workload.name);
-            left_out.push(format!("{told}{}, not {threads}", if limit == 1 { "" } else { "s" }));
+            let limit = table::threads(limit);
+            left_out.push(format!("{} runs on at {bound} {limit}, not {threads}", workload.name));
         }
     }
     left_out
