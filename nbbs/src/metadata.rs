@@ -119,7 +119,9 @@ pub struct MetadataBox<W = AtomicU64> {
 
 #[cfg(feature = "std")]
 impl MetadataBox {
-    /// Allocates the words of an arena of `units` units, all zero. Cost: that of [`zeroed`](Self::zeroed).
+    /// Allocates the words of an arena of `units` units, all zero, with a lane for each CPU that this process may use.
+    /// These are the words of [`for_cpus`](Self::for_cpus); [`arena`](Self::arena) makes the arena. Cost: that of
+    /// [`zeroed`](Self::zeroed), and a few system calls to count the CPUs.
     ///
     /// # Errors
     /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), and those of
@@ -128,41 +130,44 @@ impl MetadataBox {
     /// ```
     /// use nbbs::{MetadataBox, MetadataError};
     ///
+    /// let metadata = MetadataBox::new(1 << 18)?;
+    /// let pages = metadata.arena()?;
+    /// assert_eq!(pages.alloc(9)? % 512, 0);
     /// let refused = MetadataBox::new(0).unwrap_err();
     /// assert_eq!(refused, MetadataError::Units { units: 0, max: nbbs::MAX_UNITS });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn new(units: u64) -> Result<Self, MetadataError> {
-        Self::with_room(units, 0)
+        let cpus = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
+        Self::for_cpus(units, cpus)
     }
 
-    /// Allocates the words of an arena of `units` units and, where [`lanes_for`] says that the arena
-    /// should have more lanes than its own, those of a lane for each CPU that this process may use. Cost: that of
-    /// [`zeroed`](Self::zeroed).
+    /// Allocates the words of an arena of `units` units, all zero, with a lane for each of `cpus` CPUs. These are the
+    /// first [`metadata_words(units)`](crate::metadata_words), and behind them those of as many lanes as [`lanes_for`]
+    /// returns: none where the first have enough. Cost: that of [`zeroed`](Self::zeroed).
     ///
     /// # Errors
     /// Those of [`new`](Self::new).
     ///
     /// ```
-    /// use nbbs::MetadataBox;
+    /// use nbbs::{MetadataBox, lane_words, metadata_words};
     ///
-    /// let metadata = MetadataBox::for_cpus(1 << 18)?;
-    /// let pages = metadata.arena()?; // no two of its CPUs need allocate from the same words
-    /// assert_eq!(pages.alloc(9)? % 512, 0);
+    /// let metadata = MetadataBox::for_cpus(1 << 18, 64)?; // 1 GiB of pages has 16 lanes by itself
+    /// assert_eq!(metadata.words().len(), metadata_words(1 << 18) + lane_words(64));
+    /// let pages = metadata.arena()?;
+    /// let (one, other) = (pages.on(0).alloc(0)?, pages.on(63).alloc(0)?);
+    /// assert!(one.abs_diff(other) >= 1 << 12); // each CPU has 16 MiB to begin in
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
-    pub fn for_cpus(units: u64) -> Result<Self, MetadataError> {
-        let cpus = std::thread::available_parallelism().map_or(1, core::num::NonZero::get);
-        Self::with_room(units, lane_words(lanes_for(units, cpus)))
-    }
-
-    /// The words of an arena of `units` units, and `more` behind them.
-    fn with_room(units: u64, more: usize) -> Result<Self, MetadataError> {
+    pub fn for_cpus(units: u64, cpus: usize) -> Result<Self, MetadataError> {
         let words = Layout::new(Shape::STANDARD, units)?.words();
-        Ok(Self { units, ..Self::zeroed(words.saturating_add(more))? })
+        let lanes = lane_words(lanes_for(units, cpus));
+        Ok(Self { units, ..Self::zeroed(words.saturating_add(lanes))? })
     }
 
-    /// Returns the arena that these words were made for by [`new`](Self::new), or by [`for_cpus`](Self::for_cpus) with
-    /// lanes. Call it once and copy the handle, since it clears those lanes: a store for each of their words.
+    /// Returns the arena that these words were made for by [`new`](Self::new) or [`for_cpus`](Self::for_cpus), with
+    /// their lanes. Call it once and copy the handle: it clears lanes that lie behind the metadata, by a store for each
+    /// of their words.
     ///
     /// # Errors
     /// [`MetadataError::Units`], with 0 units, if the words are of [`zeroed`](Self::zeroed), which are made for no
@@ -171,7 +176,7 @@ impl MetadataBox {
     /// ```
     /// use nbbs::MetadataBox;
     ///
-    /// let metadata = MetadataBox::for_cpus(1 << 18)?;
+    /// let metadata = MetadataBox::new(1 << 18)?;
     /// let pages = metadata.arena()?;
     /// assert_eq!(pages.units(), 1 << 18);
     /// assert!(MetadataBox::zeroed(100)?.arena().is_err());
@@ -224,7 +229,7 @@ impl<W> MetadataBox<W> {
     ///
     /// ```
     /// let metadata = nbbs::MetadataBox::new(1000)?;
-    /// assert_eq!(metadata.words().len(), nbbs::metadata_words(1000));
+    /// assert!(metadata.words().len() >= nbbs::metadata_words(1000));
     /// # Ok::<(), nbbs::MetadataError>(())
     /// ```
     #[must_use]
@@ -258,11 +263,25 @@ mod tests {
     }
 
     #[test]
-    fn the_arena_has_the_lanes_for_which_there_is_room() {
-        let metadata = MetadataBox::with_room(1 << 18, crate::lane_words(64)).unwrap();
-        let pages = metadata.arena().unwrap();
-        let (one, other) = (pages.on(0).alloc(0).unwrap(), pages.on(63).alloc(0).unwrap());
-        assert!(one.abs_diff(other) >= 1 << 12);
+    fn the_arena_has_a_lane_for_each_cpu() {
+        for (cpus, apart) in [(1, 1 << 14), (16, 1 << 14), (17, 1 << 13), (64, 1 << 12)] {
+            let metadata = MetadataBox::for_cpus(1 << 18, cpus).unwrap();
+            let pages = metadata.arena().unwrap();
+            let lanes = cpus.max(16).next_power_of_two();
+            let mut begins: std::vec::Vec<_> =
+                (0..lanes).map(|lane| pages.on(lane).alloc(0).unwrap()).collect();
+            begins.sort_unstable();
+            assert!(begins.windows(2).all(|two| two[1] - two[0] >= apart - 32), "{begins:?}");
+        }
+    }
+
+    #[test]
+    fn a_new_box_has_room_for_the_cpus_of_the_process() {
+        let cpus = std::thread::available_parallelism().map_or(1, usize::from);
+        for units in [1, 1 << 12, 1 << 18] {
+            let (new, same) = (MetadataBox::new(units), MetadataBox::for_cpus(units, cpus));
+            assert_eq!(new.unwrap().words().len(), same.unwrap().words().len());
+        }
     }
 
     #[test]

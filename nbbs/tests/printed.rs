@@ -72,5 +72,5 @@ fn metadata_prints_its_length() {
     assert_prints(Metadata::<40>::new(), "Metadata { words: 40, .. }");
     let words = metadata_words(1);
     let said = format!("MetadataBox {{ words: {words}, .. }}");
-    assert_prints(MetadataBox::new(1).unwrap(), &said);
+    assert_prints(MetadataBox::for_cpus(1, 1).unwrap(), &said);
 }

@@ -50,7 +50,8 @@ impl<W: Word> BackEnd for nbbs::Buddy<'_, W> {
     }
 
     fn metadata_bytes(&self) -> usize {
-        nbbs::metadata_words(self.units()) * 8
+        let units = self.units();
+        8 * (nbbs::metadata_words(units) + nbbs::lane_words(nbbs::lanes_for(units, self.lanes())))
     }
 
     fn alloc(&self, lane: usize, order: u32) -> Option<u64> {

@@ -57,8 +57,9 @@ const fn other(name: &'static str, safe: bool, waits: bool) -> Contender {
     Contender { safe, waits, ours: false, ..ours(name, Kind::BackEnd) }
 }
 
+/// With the lanes that the metadata of an arena of its size has by itself.
 pub static NBBS: Contender = ours("nbbs", Kind::BackEnd);
-/// With a lane for each hart, which the metadata of small arenas does not have.
+/// With a lane for each hart, as `MetadataBox::new` makes arenas on a machine with so many.
 static LANES: Contender = ours("nbbs-lanes", Kind::BackEnd);
 static CACHE: Contender = Contender { private_caches: true, ..ours("nbbs-cache", Kind::BackEnd) };
 /// All harts on one lane.

@@ -6,10 +6,10 @@ use std::sync::{Mutex, PoisonError};
 use std::thread::available_parallelism;
 
 use nbbs::sync::Word;
-use nbbs::{Buddy, Caches, cache_words};
+use nbbs::{Caches, cache_words};
 use testkit::BackEnd;
 
-use crate::lines::zeroed;
+use crate::lines::{ArenaWords, zeroed};
 
 /// The number of threads that have a cache; other threads bypass the caches.
 const CPUS: usize = 64;
@@ -25,15 +25,12 @@ pub(crate) fn with_nbbs_cached<W: Word + From<u64>>(
     units: u64,
     visit: &mut dyn FnMut(&dyn BackEnd),
 ) {
-    let metadata = zeroed::<W>(nbbs::metadata_words(units));
-    let words = zeroed::<W>(cache_words(CPUS));
-    let buddy =
-        Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for");
+    let (metadata, words) = (ArenaWords::<W>::new(units), zeroed::<W>(cache_words(CPUS)));
     // As Linux's lists do, the caches keep a share of the memory for each CPU of the machine. As in a release build,
     // whatever this build is: the other contenders check nothing either.
     let cpus = available_parallelism().map_or(1, NonZero::get);
     let caps = nbbs::Caps::for_arena(units, cpus).checked(false);
-    visit(&NbbsCached { caches: Caches::new(buddy, words.words()).with_caps(caps) });
+    visit(&NbbsCached { caches: Caches::new(metadata.buddy(), words.words()).with_caps(caps) });
 }
 
 impl<W: Word> BackEnd for NbbsCached<'_, W> {

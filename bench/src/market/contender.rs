@@ -8,7 +8,6 @@ use baselines::linux::{self, Linux, LinuxPcp};
 use baselines::paper::{self, Nb1, Nb4, Sl1, Sl4};
 use baselines::workshop::{self, BitmapTree, ListLinked, ListVec, TreeLinked, TreeVec};
 use baselines::{Pool, Units};
-use nbbs::Buddy;
 use nbbs::sync::Word;
 use testkit::BackEnd;
 
@@ -22,7 +21,7 @@ use super::frame::{self, LockedFrames};
 use super::frame_alloc::{self, FrameAlloc};
 use super::heap::Heap;
 use crate::counted::{ByOperation, Counted};
-use crate::lines::zeroed;
+use crate::lines::ArenaWords;
 
 /// Creates a fresh allocator of a number of units and lends it to the visitor.
 pub type WithBackEnd = fn(u64, &mut dyn FnMut(&dyn BackEnd));
@@ -354,6 +353,5 @@ impl Contender {
 }
 
 fn with_nbbs<W: Word + From<u64>>(units: u64, visit: &mut dyn FnMut(&dyn BackEnd)) {
-    let metadata = zeroed::<W>(nbbs::metadata_words(units));
-    visit(&Buddy::new(metadata.words(), units).expect("metadata of the size that was asked for"));
+    visit(&ArenaWords::<W>::new(units).buddy());
 }

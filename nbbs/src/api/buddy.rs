@@ -54,8 +54,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// [`Metadata`](crate::Metadata) do.
     ///
     /// The words have room for 256 lanes from 16 GiB of pages on, 16 at 1 GiB, 4 from 16 MiB on, and fewer below. CPUs
-    /// that share a lane are slow: where there are more, [`with_lanes`](Self::with_lanes), or `MetadataBox::for_cpus`,
-    /// gives each its own.
+    /// that share a lane are slow: where there are more, [`with_lanes`](Self::with_lanes) gives each its own, and so
+    /// does a `MetadataBox`.
     ///
     /// With any other words, the results of the methods are meaningless, and the methods may panic or never return.
     /// Memory safety is not at stake, as the crate has no `unsafe`. For words with arbitrary content see
@@ -166,8 +166,8 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// The metadata has few lanes, as [`new`](Self::new) says, and two CPUs that share one claim in the same words,
     /// which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes an arena should have,
-    /// and `MetadataBox::for_cpus` makes room for them; 16 KiB more keep 64 CPUs that share 1 GiB apart, 64 KiB keep
-    /// 256 CPUs apart. Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
+    /// and a `MetadataBox` has as many; 16 KiB more keep 64 CPUs that share 1 GiB apart, 64 KiB keep 256 CPUs apart.
+    /// Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
     /// once, and copy it. The words belong to this arena as long as a handle with them is in use: what lanes note of
@@ -188,6 +188,18 @@ impl<'a, W: Word> Buddy<'a, W> {
     /// ```
     pub fn with_lanes(self, words: &'a [W]) -> Result<Self, MetadataError> {
         Ok(Self { arena: self.arena.with_lanes(words)? })
+    }
+
+    /// Returns how many lanes the handle has: a power of two. CPUs whose numbers are equal modulo it share a lane.
+    ///
+    /// ```
+    /// let metadata = nbbs::MetadataBox::for_cpus(1 << 18, 64)?;
+    /// assert_eq!(metadata.arena()?.lanes(), 64);
+    /// # Ok::<(), nbbs::MetadataError>(())
+    /// ```
+    #[must_use]
+    pub const fn lanes(&self) -> usize {
+        self.arena.lanes()
     }
 
     /// Returns the number of units in the arena.

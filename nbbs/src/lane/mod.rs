@@ -55,6 +55,11 @@ impl<'a, W: Word> Arena<'a, W> {
         lanes.as_flattened().iter().for_each(|word| word.store(0, Ordering::Relaxed));
         Ok(Self { lanes, ..self })
     }
+
+    /// Returns the number of lanes: a power of two.
+    pub const fn lanes(&self) -> usize {
+        self.lanes.len()
+    }
 }
 
 /// An arena as seen from one lane.
@@ -71,7 +76,7 @@ impl<'b, W: Word> OnLane<'b, W> {
     #[inline(always)]
     pub const fn new(arena: &'b Arena<'b, W>, number: usize) -> Self {
         // There is at least one lane, and their number is a power of two.
-        Self { arena, words: &arena.lanes[number & (arena.lanes.len() - 1)] }
+        Self { arena, words: &arena.lanes[number & (arena.lanes() - 1)] }
     }
 
     #[inline(always)]
@@ -99,14 +104,14 @@ impl<'b, W: Word> OnLane<'b, W> {
     /// Returns the word of `level` from which the lane starts: lanes are spread over the arena, the first few as far
     /// apart as possible.
     pub fn home(self, level: usize) -> u64 {
-        let lanes = self.arena.lanes.len();
+        let lanes = self.arena.lanes();
         let place = reversed(self.number(), lanes) as u64;
         (place * self.geometry().words_of(level)) >> lanes.trailing_zeros()
     }
 
     /// Returns the lane whose [`home`](Self::home) is the last at or before word `idx` of `level`.
     fn at_home(self, level: usize, idx: u64) -> usize {
-        let (lanes, words) = (self.arena.lanes.len(), self.geometry().words_of(level));
+        let (lanes, words) = (self.arena.lanes(), self.geometry().words_of(level));
         // Avoids a division, which is a function call on targets without one of 64 bits.
         let (mut place, mut half) = (0, lanes / 2);
         while half > 0 {
@@ -189,8 +194,7 @@ mod tests {
             for arena in [arena, arena.with_lanes(&more).unwrap()] {
                 let lane = |number| OnLane::new(&arena, number);
                 for level in 0..=geometry.top() {
-                    let homes =
-                        (0..arena.lanes.len()).map(|number| (lane(number).home(level), number));
+                    let homes = (0..arena.lanes()).map(|number| (lane(number).home(level), number));
                     for idx in 0..geometry.words_of(level) {
                         let nearest =
                             homes.clone().filter(|home| home.0 <= idx).map(|home| home.0).max();
