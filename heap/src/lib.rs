@@ -97,4 +97,5 @@ mod words;
 pub use api::{Cpu, Heap, On, Overlap, Placed};
 pub use error::{AddError, FreeError, PageError};
 pub use look::{AuditError, ClassStats, LiveBlock, Profile, Stats};
+pub use region::Discarded;
 pub use small::{PlacedSmall, Small, SmallStats};

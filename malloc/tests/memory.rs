@@ -161,9 +161,15 @@ fn idle_memory_goes_back() {
             // Until so much may go back again.
             thread::sleep(std::time::Duration::from_millis(100));
             let some: Vec<_> = (0..1000).map(|_| fill(bytes)).collect();
-            // SAFETY: ours.
-            some.into_iter().for_each(|at| unsafe { libc::free(at) });
             left = resident();
+            for at in some {
+                // SAFETY: ours.
+                unsafe { libc::free(at) };
+                // In parts: no call takes long.
+                let after = resident();
+                assert!(after + 40 > left, "a free: {left} MiB, and then {after}");
+                left = after;
+            }
         }
         assert!(left < before + 70, "{before} MiB, and then {peak}, {left}");
     }
@@ -232,7 +238,8 @@ fn threads_take_turns() {
         };
         thread::scope(|scope| (0..threads).for_each(|_| _ = scope.spawn(holds)));
         let reached = most_resident() - before;
-        assert!(reached < (threads * EACH / 4) as i64 >> 10, "{threads} threads, {reached} KiB");
+        // Each keeps 2 MiB in its cache.
+        assert!(reached < (threads * EACH / 3) as i64 >> 10, "{threads} threads, {reached} KiB");
     }
 }
 

@@ -6,6 +6,7 @@ use crate::api::{Cpu, Heap};
 use crate::error::PageError;
 use crate::look::{AuditError, LiveBlock, Profile, Stats};
 use crate::operations::Operations;
+use crate::region::Discarded;
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Returns the memory of slabs of which no slot is in use, so that it can serve other sizes. Returns how many bytes
@@ -129,6 +130,65 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ) -> Result<usize, PageError> {
         // SAFETY: as the caller promises.
         unsafe { self.memory().discard(true, page, self.lane(), discard) }
+    }
+
+    /// Does a part of what [`discard`](Self::discard) does, so that no call takes longer than a part: for at most `bytes`
+    /// bytes of the memory, and at least 64 KiB, from where the part before ended. It begins in a region in which so much
+    /// is idle that [`Cpu::give_back`](crate::Cpu::give_back) is called, and ends there; until then `give_back` is
+    /// called again for each free that is more than a hit in a cache. So it does nothing in a heap whose `Cpu` does not
+    /// [give back](crate::Cpu::GIVES_BACK). If another call takes a part at the same moment, this one does nothing, and
+    /// another part is left.
+    ///
+    /// Cost: a walk over the units of the part, a load for each 4 MiB of the region, and for each call of `discard` what
+    /// that costs.
+    ///
+    /// # Errors
+    /// Those of [`discard`](Self::discard).
+    ///
+    /// # Safety
+    /// That of [`discard`](Self::discard).
+    ///
+    /// ```
+    /// use nbbs_heap::{Cpu, Heap};
+    /// use std::alloc::Layout;
+    ///
+    /// struct Thread;
+    ///
+    /// impl Cpu for Thread {
+    ///     fn number() -> Option<usize> {
+    ///         None
+    ///     }
+    ///
+    ///     const GIVES_BACK: bool = true;
+    /// }
+    ///
+    /// static HEAP: Heap<{ 64 << 20 }, 1, Thread> = Heap::new();
+    ///
+    /// let layout = Layout::new::<[u8; 40 << 20]>();
+    /// let block = HEAP.alloc(layout).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free(block, layout) };
+    /// let mut parts = 0;
+    /// loop {
+    ///     // A system call, elsewhere. Here nothing is said to be zero.
+    ///     // SAFETY: so nothing has to be.
+    ///     let part = unsafe { HEAP.discard_next(8 << 20, 4096, |_, _| false)? };
+    ///     parts += 1;
+    ///     if part.is_last {
+    ///         break;
+    ///     }
+    /// }
+    /// assert_eq!(parts, 5);
+    /// # Ok::<(), nbbs_heap::PageError>(())
+    /// ```
+    pub unsafe fn discard_next(
+        &'static self,
+        bytes: usize,
+        page: usize,
+        discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> Result<Discarded, PageError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.memory().discard_next(bytes, page, self.lane(), discard) }
     }
 
     /// Returns what the memory is used for. Cost: a walk over all units.

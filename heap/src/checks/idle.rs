@@ -226,3 +226,72 @@ fn much_idle_memory_is_to_go_back() {
         assert_eq!(CALLS.get().0, before);
     }
 }
+
+/// In parts, of which each is asked for by a free, until the last.
+#[test]
+fn idle_memory_goes_back_in_parts() {
+    static HEAP: Counted<{ 128 << 20 }> = Heap::new();
+    let part = |most| {
+        // SAFETY: nobody else has the pages.
+        let zero = |at: NonNull<u8>, bytes| unsafe {
+            at.write_bytes(0, bytes);
+            true
+        };
+        // SAFETY: they are zero.
+        unsafe { HEAP.discard_next(most, 4096, zero) }.expect("a page")
+    };
+    let is_asked_for = || HEAP.memory().idle().is_some();
+    let nothing = part(1 << 20);
+    assert!(nothing.is_last && nothing.bytes == 0, "{nothing:?}");
+    // A block of 30 MiB in use, and one of 60 that is free, on both sides of it.
+    let [first, held, last] =
+        [60_usize, 30, 10].map(|mib| HEAP.alloc(layout(mib << 20)).expect("room"));
+    // SAFETY: they are ours.
+    unsafe {
+        HEAP.free(first, layout(60 << 20));
+        HEAP.free(last, layout(10 << 20));
+    }
+    let (mut gone, mut parts) = (0, 0);
+    while is_asked_for() {
+        let part = part(8 << 20);
+        assert!(part.bytes <= 8 << 20 && part.is_last != is_asked_for(), "{part:?}");
+        assert!(parts < 20, "no part is the last");
+        (gone, parts) = (gone + part.bytes, parts + 1);
+    }
+    // All but what lies in a stretch with the block in use. Parts begin with what may be other than zero.
+    assert!((69 << 20..=70 << 20).contains(&gone) && (12..=14).contains(&parts), "{gone} {parts}");
+    assert_counted(&HEAP);
+    // A discard of all leaves no part.
+    let again = HEAP.alloc(layout(60 << 20)).expect("room");
+    // SAFETY: it is ours.
+    unsafe { HEAP.free(again, layout(60 << 20)) };
+    assert!(is_asked_for() && !part(1).is_last && is_asked_for());
+    // SAFETY: it is ours.
+    unsafe { HEAP.free(held, layout(30 << 20)) };
+    discard(&HEAP);
+    assert!(!is_asked_for());
+}
+
+/// What parts leave idle is no reason to look again, as with all at once.
+#[test]
+fn what_parts_leave_is_settled_with_the_last() {
+    static HEAP: Counted<{ 128 << 20 }> = Heap::new();
+    let block = HEAP.alloc(layout(80 << 20)).expect("room");
+    // SAFETY: it is ours.
+    unsafe { HEAP.free(block, layout(80 << 20)) };
+    let mut parts = 0;
+    while HEAP.memory().idle().is_some() {
+        // SAFETY: nothing is said to be zero.
+        let part = unsafe { HEAP.discard_next(20 << 20, 4096, |_, _| false) }.expect("a page");
+        parts += 1;
+        assert_eq!((part.bytes, part.is_last), (0, parts == 4));
+    }
+    assert_eq!(parts, 4);
+    let (one, another) = (20 << 20, 30 << 20);
+    for bytes in [one, another] {
+        let block = HEAP.alloc(layout(bytes)).expect("room");
+        // SAFETY: it is ours.
+        unsafe { HEAP.free(block, layout(bytes)) };
+        assert!(HEAP.memory().idle().is_none(), "{bytes} that were idle before");
+    }
+}

@@ -12,21 +12,25 @@ use nbbs::sync::Word;
 
 use crate::class::{Class, UNIT};
 use crate::region::Region;
+use crate::region::fresh::Fresh;
 use crate::words::HeapWord;
 
 /// The fewest idle bytes that should go back, in a region of which they are no more than a quarter.
 const LEAST: u64 = 64 << 20;
 
 /// The number of words for it.
-pub const IDLE_WORDS: usize = 3;
+pub const IDLE_WORDS: usize = 5;
 
-/// How many bytes are idle and how many were touched, and how many must be idle at least before any should go back.
-/// These are hints.
+/// How many bytes are idle and how many were touched, and how many must be idle at least before any should go back;
+/// and, while they go back in parts, the unit at which the next part begins and how many units the parts before have
+/// left idle, which are 0 at other times. These are hints.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle<'a> {
     bytes: &'a HeapWord,
     touched: &'a HeapWord,
     bound: &'a HeapWord,
+    next: &'a HeapWord,
+    left: &'a HeapWord,
     least: u64,
     is_counted: bool,
 }
@@ -35,8 +39,8 @@ impl<'a> Idle<'a> {
     /// Creates it over words that are zero at first, for a region of so many bytes. Nothing is counted unless
     /// `is_counted`, which is the same in all copies of the region.
     pub fn new(words: &'a [HeapWord; IDLE_WORDS], region: u64, is_counted: bool) -> Self {
-        let [bytes, touched, bound] = words;
-        Self { bytes, touched, bound, least: LEAST.min(region / 4), is_counted }
+        let [bytes, touched, bound, next, left] = words;
+        Self { bytes, touched, bound, next, left, least: LEAST.min(region / 4), is_counted }
     }
 
     /// Notes that so many bytes come back, and so many are handed out. Cost: a read-modify-write.
@@ -59,11 +63,15 @@ impl<'a> Idle<'a> {
     }
 
     /// Returns whether so much is idle that it should go back: half of what was touched, and a step more than the least
-    /// since some went. Cost: three loads, and a store while it is less than ever since.
+    /// since some went; or whether only a part of it has gone yet. Cost: four loads, and a store while it is less than
+    /// ever since.
     #[inline]
     fn is_much(&self) -> bool {
         if !self.is_counted {
             return false;
+        }
+        if self.next.load(Ordering::Relaxed) != 0 {
+            return true;
         }
         let (idle, touched) = self.bytes();
         let (bound, lower) = (self.bound.load(Ordering::Relaxed), idle + self.step(touched));
@@ -91,8 +99,38 @@ impl<'a> Idle<'a> {
         if self.is_counted {
             let (_, touched) = self.bytes();
             self.bound.store(left + self.step(touched), Ordering::Relaxed);
+            self.left.store(0, Ordering::Relaxed);
+            self.next.store(0, Ordering::Relaxed);
         }
     }
+
+    /// Takes a part of those units that may be other than zero, of a region of so many: the next that nobody has taken,
+    /// or the first. Returns `None` if another takes one just now. Cost: a read-modify-write, and a load for each 4 MiB.
+    fn take_part(&self, fresh: &Fresh<'_>, units: u64, all: u64) -> Option<Part> {
+        let next = self.next.load(Ordering::Relaxed);
+        let first = fresh.first_touched(next..all).unwrap_or(all);
+        let end = all.min(first.saturating_add(units));
+        let is_last = !fresh.is_touched(end..all);
+        let then = if is_last { 0 } else { end };
+        // Relaxed: who takes a part allocates what is free in it.
+        let taken = self.next.compare_exchange(next, then, Ordering::Relaxed, Ordering::Relaxed);
+        taken.ok().map(|_| Part { units: first..end, is_last })
+    }
+
+    /// Notes that a part has gone, but for so many bytes that are idle still.
+    fn settle_part(&self, left: u64, is_last: bool) {
+        let left = left + self.left.fetch_add(left, Ordering::Relaxed);
+        if is_last {
+            self.settle(left);
+        }
+    }
+}
+
+/// Units that are to be looked through, and whether all of the region has been after that.
+#[derive(Debug)]
+pub(super) struct Part {
+    pub units: Range<u64>,
+    pub is_last: bool,
 }
 
 impl Region<'_> {
@@ -151,7 +189,17 @@ impl Region<'_> {
         self.idle.settle(bytes(left));
     }
 
-    /// Returns whether so much is idle that it should go back: a hint. Cost: three loads.
+    /// Takes a part of what is to go back, of at most so many units: see [`Idle::take_part`].
+    pub(super) fn take_part(&self, units: u64) -> Option<Part> {
+        self.idle.take_part(&self.fresh, units, self.buddy().units())
+    }
+
+    /// Records that what could go back of a part has gone, and so many of its units are idle still.
+    pub(super) fn settle_part(&self, left: u64, is_last: bool) {
+        self.idle.settle_part(bytes(left), is_last);
+    }
+
+    /// Returns whether so much is idle that it should go back: a hint. Cost: four loads.
     #[inline]
     pub fn is_idle(&self) -> bool {
         self.idle.is_much()

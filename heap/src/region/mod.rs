@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! buddy's metadata | slots, a word per unit | links, a word per unit | three words per class | two of sweeps
-//! | three of what is idle | a bit per stretch | units
+//! | five of what is idle | a bit per stretch | units
 //! ```
 //!
 //! ```text
@@ -22,7 +22,7 @@ mod size;
 mod sweeps;
 
 pub use held::Held;
-pub use pages::MOST_PAGE;
+pub use pages::{Discarded, MOST_PAGE};
 pub use regions::{Content, Memory, Regions};
 pub use runs::Runs;
 pub use size::{LEAST_BYTES, bookkeeping, bytes_for};

@@ -3,11 +3,10 @@
 use core::ops::Range;
 use core::ptr::NonNull;
 
-use nbbs::Piece;
-
 use crate::class::UNIT;
 use crate::region::Region;
 use crate::region::fresh::STRETCH_LOG2;
+use crate::region::idle::Part;
 use crate::watch;
 
 /// The most units that are withheld from others at a time: 1 MiB.
@@ -15,6 +14,21 @@ const MOST_UNITS: u64 = 1 << 10;
 
 /// The most bytes of a page: of larger ones too few would lie in so many units.
 pub const MOST_PAGE: usize = 64 << 10;
+
+/// What a part of a discard has done, as [`Heap::discard_next`](crate::Heap::discard_next) returns it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Discarded {
+    /// The bytes that were made zero.
+    pub bytes: usize,
+    /// Whether no part is left.
+    pub is_last: bool,
+}
+
+impl Discarded {
+    /// Where there is nothing to do.
+    pub(super) const NONE: Self = Self { bytes: 0, is_last: true };
+}
 
 /// Free units that nobody else can allocate while their pages are discarded.
 struct Withheld<'r> {
@@ -65,22 +79,65 @@ impl Region<'_> {
         lane: usize,
         discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> usize {
+        // SAFETY: as the caller promises.
+        let (bytes, left) =
+            unsafe { self.discard_in(0..self.buddy().units(), page, lane, discard) };
+        self.settle_idle(left);
+        bytes
+    }
+
+    /// Does a part of what [`discard`](Self::discard) does: for so many bytes of the region, from where the part before
+    /// ended on, or from what first may be other than zero. If another takes a part just now, it does nothing.
+    ///
+    /// Cost: a walk over these units, a load for each 4 MiB of the region, and what `discard` takes.
+    ///
+    /// # Safety
+    /// That of [`discard`](Self::discard).
+    pub unsafe fn discard_next(
+        &self,
+        bytes: usize,
+        page: usize,
+        lane: usize,
+        discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> Discarded {
+        // By whole stretches, as what is zero is remembered.
+        let stretches = (bytes / UNIT) as u64 >> STRETCH_LOG2;
+        let Some(Part { units, is_last }) = self.take_part(stretches.max(1) << STRETCH_LOG2) else {
+            return Discarded { is_last: false, ..Discarded::NONE };
+        };
+        // SAFETY: as the caller promises.
+        let (bytes, left) = unsafe { self.discard_in(units, page, lane, discard) };
+        self.settle_part(left, is_last);
+        Discarded { bytes, is_last }
+    }
+
+    /// Calls `discard` for whole pages of free memory in these units. Returns the number of bytes for which it returned
+    /// `true`, and how many of the units are idle still.
+    ///
+    /// # Safety
+    /// That of [`discard`](Self::discard).
+    unsafe fn discard_in(
+        &self,
+        units: Range<u64>,
+        page: usize,
+        lane: usize,
+        discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> (usize, u64) {
         let (mut bytes, mut left) = (0, 0);
-        self.buddy().walk(|piece| {
-            let Piece::Free { index, order } = piece else { return };
-            let (mut first, end) = (index, index + (1 << order));
-            while let Some(touched) = self.fresh.first_touched(first..end) {
+        // Refused if there are no units.
+        _ = self.buddy().walk_free(units, |free| {
+            let mut first = free.start;
+            while let Some(touched) = self.fresh.first_touched(first..free.end) {
                 // A page may begin in front of the stretch. Both begin at multiples of a stretch from here on.
                 let stretch = touched & !((1 << STRETCH_LOG2) - 1);
                 first = first.max(stretch.saturating_sub((MOST_PAGE / UNIT) as u64));
-                let last = end.min(first + MOST_UNITS);
+                let last = free.end.min(first + MOST_UNITS);
                 bytes += self.discard_units(first..last, page, lane, discard);
                 first = last;
             }
-            left += self.idle_units(index..end);
+            left += self.idle_units(free);
         });
-        self.settle_idle(left);
-        bytes
+        (bytes, left)
     }
 
     fn discard_units(

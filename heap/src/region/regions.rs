@@ -8,7 +8,7 @@ use core::sync::atomic::Ordering;
 
 use crate::class::{CLASSES, Class};
 use crate::error::{AddError, PageError};
-use crate::region::{LEAST_BYTES, MOST_PAGE, Region};
+use crate::region::{Discarded, LEAST_BYTES, MOST_PAGE, Region};
 use crate::words::{HeapCount, HeapState};
 
 /// The most regions that a heap can have, its own memory included.
@@ -182,9 +182,7 @@ impl<'a> Memory<'a> {
         lane: usize,
         mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<usize, PageError> {
-        if !page.is_power_of_two() || page > MOST_PAGE {
-            return Err(PageError { page });
-        }
+        check_page(page)?;
         let mut of = |region: &Region<'static>| {
             // SAFETY: as the caller promises.
             unsafe { region.discard(page, lane, &mut discard) }
@@ -195,6 +193,27 @@ impl<'a> Memory<'a> {
         let mut bytes = 0;
         self.each(|region| bytes += of(region));
         Ok(bytes)
+    }
+
+    /// Does a part of what [`discard`](Self::discard) does, of a region in which much is [idle](Self::idle): see
+    /// [`Region::discard_next`]. Nothing if there is none; then it was the last part.
+    ///
+    /// # Safety
+    /// That of [`Region::discard`].
+    pub unsafe fn discard_next(
+        &self,
+        bytes: usize,
+        page: usize,
+        lane: usize,
+        mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
+    ) -> Result<Discarded, PageError> {
+        check_page(page)?;
+        let mut of = |region: &Region<'static>| {
+            // SAFETY: as the caller promises.
+            unsafe { region.discard_next(bytes, page, lane, &mut discard) }
+        };
+        let of = |region: &Region<'static>| region.is_idle().then(|| of(region));
+        Ok(self.find(of).unwrap_or(Discarded::NONE))
     }
 
     /// Adds memory. Writes to it only if it is added.
@@ -316,7 +335,7 @@ impl<'a> Memory<'a> {
     /// Returns how many bytes are idle and how many were touched, of all regions, if so much is idle in one of them that
     /// it should go back.
     ///
-    /// Cost: three loads for each region, if not; none if regions do not count it.
+    /// Cost: four loads for each region, if not; none if regions do not count it.
     #[inline]
     pub fn idle(&self) -> Option<(u64, u64)> {
         if !self.counts {
@@ -340,4 +359,9 @@ impl<'a> Memory<'a> {
         self.refuse_all(refused);
         bytes
     }
+}
+
+/// Refuses pages whose size is no power of two, or more than [`MOST_PAGE`].
+fn check_page(page: usize) -> Result<(), PageError> {
+    if page.is_power_of_two() && page <= MOST_PAGE { Ok(()) } else { Err(PageError { page }) }
 }

@@ -91,6 +91,37 @@ impl<W: Word> Buddy<'_, W> {
         self.look().walk(visit);
     }
 
+    /// Calls `visit` for all free units in `range`, in ascending order: with one piece of them after the other, none of
+    /// which is empty. Neighbouring pieces are not joined.
+    ///
+    /// This is for who tells a hypervisor or a system which memory is free. The pieces may be allocated at any moment:
+    /// who does more than tell first takes them by [`alloc_at`](crate::Lane::alloc_at).
+    ///
+    /// Cost: a load for every word in use of which units lie in `range`, and for those above them. While others run, it
+    /// sees what a [`walk`](Buddy::walk) would. Callable from interrupt and signal handlers.
+    ///
+    /// # Errors
+    /// [`RangeError::OutOfRange`], also for an empty range.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(100) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 100)?;
+    /// buddy.reserve(8..20)?;
+    /// let mut free = Vec::new();
+    /// buddy.walk_free(4..24, |units| free.push(units))?;
+    /// assert_eq!(free, [4..8, 20..24]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn walk_free(
+        &self,
+        range: Range<u64>,
+        mut visit: impl FnMut(Range<u64>),
+    ) -> Result<(), RangeError> {
+        self.on(0).runs.check_range(&range)?;
+        self.look().walk_free(&range, &mut visit);
+        Ok(())
+    }
+
     /// Counts the arena's units and blocks by a [`walk`](Buddy::walk), with its cost and consistency, from where that
     /// may be called. The unit counts always add up to the arena. For the free units alone
     /// [`count_free`](Self::count_free) is an order of magnitude faster; for the largest free block

@@ -1,5 +1,7 @@
 //! The walk: the pieces of an arena, one after the other.
 
+use core::ops::Range;
+
 use super::Look;
 use crate::sync::Word;
 use crate::word::{self, span};
@@ -104,6 +106,51 @@ impl<W: Word> Look<'_, W> {
         }
         if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
             self.walk_word(level - 1, first | u64::from(slot), visitor);
+        }
+    }
+}
+
+impl<W: Word> Look<'_, W> {
+    /// Calls `visit` for the free units of a range of the arena, in ascending order, piece by piece.
+    pub fn walk_free(self, range: &Range<u64>, visit: &mut impl FnMut(Range<u64>)) {
+        self.walk_free_word(self.0.geometry.top(), 0, range, visit);
+    }
+
+    /// Reports those of a word and of the words below its split slots.
+    fn walk_free_word(
+        self,
+        level: usize,
+        idx: u64,
+        range: &Range<u64>,
+        visit: &mut impl FnMut(Range<u64>),
+    ) {
+        let codes = self.0.merged_codes(level, idx, self.0.read(level, idx));
+        let free = self.0.free_slots(level, idx, codes);
+        let (log2, first) = (W::SHAPE.slot_order(level), idx << W::SHAPE.slots_log2(level));
+        let beyond = range.end.div_ceil(1 << log2).saturating_sub(first);
+        let end = beyond.min(u64::from(self.0.geometry.whole_slots(level, idx))) as u32;
+        let mut slot = (range.start >> log2).saturating_sub(first).min(u64::from(end)) as u32;
+        while slot < end {
+            let mut slots = 1;
+            match word::code(codes, slot) {
+                word::FREE => {
+                    slots <<= word::largest_at(free, slot);
+                    let index = (first | u64::from(slot)) << log2;
+                    let units = u64::from(slots) << log2;
+                    visit(index.max(range.start)..(index + units).min(range.end));
+                }
+                word::SPLIT if level > 0 => {
+                    self.walk_free_word(level - 1, first | u64::from(slot), range, visit);
+                }
+                _ => {}
+            }
+            slot += slots;
+        }
+        if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
+            let index = (first | u64::from(slot)) << log2;
+            if range.start < index + (1 << log2) && index < range.end {
+                self.walk_free_word(level - 1, first | u64::from(slot), range, visit);
+            }
         }
     }
 }

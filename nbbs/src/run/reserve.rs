@@ -50,7 +50,8 @@ impl<W: Word> Runs<'_, W> {
         Ok(self.first_in_use(range.start, range.end).is_none())
     }
 
-    fn check_range(self, range: &Range<u64>) -> Result<(), RangeError> {
+    /// Refuses a range that is empty, or not in the arena.
+    pub fn check_range(self, range: &Range<u64>) -> Result<(), RangeError> {
         let (start, end, units) = (range.start, range.end, self.geometry().units());
         let out_of_range = RangeError::OutOfRange { start, end, units };
         if self.geometry().contains(range) { Ok(()) } else { Err(out_of_range) }

@@ -12,6 +12,7 @@ use crate::{Block, Spec, Unit, Violation};
 pub fn inspect<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
     buddy.audit().map_err(|broken| Violation::Audit(broken.to_string()))?;
     check_walk(buddy, spec)?;
+    check_walk_free(buddy, spec)?;
     check_stats(buddy, spec)?;
     check_bound(buddy, spec)?;
     // The smallest order, the largest, and one between, so that the arithmetic of each level is checked.
@@ -106,6 +107,22 @@ fn check_walk<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violatio
         None => Ok(()),
         rest => Err(Violation::wrong("the end of walk()", rest, None::<Piece>)),
     }
+}
+
+/// Walks over what is free in all of the arena, and in parts that begin and end anywhere in it.
+fn check_walk_free<W: Word>(buddy: &Buddy<'_, W>, spec: &Spec) -> Result<(), Violation> {
+    let units = spec.units();
+    let parts = (1..=7).map(|part| units * part / 8..(units * part / 8 + units / 5 + 1).min(units));
+    for range in parts.chain(std::iter::once(0..units)) {
+        let is_free = |unit: &u64| spec.unit(*unit) == Some(Unit::Free);
+        let expected: Vec<u64> = range.clone().filter(is_free).collect();
+        let mut free = Vec::new();
+        let walked = buddy.walk_free(range.clone(), |piece| free.extend(piece));
+        if walked.is_err() || free != expected {
+            return Err(Violation::wrong(format!("walk_free({range:?})"), expected, free));
+        }
+    }
+    Ok(())
 }
 
 /// Returns a piece, or the `unit`-th unit of a run or of a stretch of reserved units, in the form of the specification.
