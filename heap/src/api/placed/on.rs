@@ -1,6 +1,7 @@
 //! A heap in given memory as seen from a CPU: what allocates, resizes and frees.
 
 use core::alloc::Layout;
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use super::Placed;
@@ -135,6 +136,35 @@ impl On<'_> {
         unsafe { ByAddress::free_at(self, at, |_| 0..0) }
     }
 
+    /// [Frees](Self::free_at) memory, and calls `last` with its bytes before it is given up, if that is more than 32
+    /// KiB. `last` returns which of the bytes are zero now, as for
+    /// [`Heap::free_at_after`](crate::Heap::free_at_after).
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 256 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 256 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 100_000]>()).unwrap();
+    /// let clear = |bytes| {
+    ///     unsafe { block.write_bytes(0, bytes) }; // SAFETY: the block is still ours, and this long
+    ///     0..bytes
+    /// };
+    /// assert_eq!(unsafe { on.free_at_after(block, clear) }, Ok(98 << 10)); // SAFETY: ours, and zero as it says
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`Heap::free_at_after`](crate::Heap::free_at_after).
+    ///
+    /// # Safety
+    /// That of [`Heap::free_at_after`](crate::Heap::free_at_after).
+    pub unsafe fn free_at_after(
+        self,
+        at: NonNull<u8>,
+        last: impl FnOnce(usize) -> Range<usize>,
+    ) -> Result<usize, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { ByAddress::free_at(self, at, last) }
+    }
+
     /// Returns how many bytes may be used of what is allocated at an address.
     ///
     /// ```
@@ -173,6 +203,38 @@ impl On<'_> {
         unsafe { ByAddress::resize_at(self, at, size, |_| 0..0) }
     }
 
+    /// [Resizes](Self::resize_at) memory. If that moves it, `last` is called with the bytes that it had, as
+    /// [`free_at_after`](Self::free_at_after) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 512 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 512 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc(std::alloc::Layout::new::<[u8; 300_000]>()).unwrap();
+    /// let mut left = 0;
+    /// let last = |bytes| {
+    ///     left = bytes;
+    ///     0..0
+    /// };
+    /// // SAFETY: the block is ours, and nothing is said to be zero.
+    /// assert!(unsafe { on.resize_at_after(block, 50_000, last) }.unwrap().is_some());
+    /// assert_eq!(left, 293 << 10);
+    /// ```
+    ///
+    /// # Errors
+    /// Those of [`resize_at`](Self::resize_at).
+    ///
+    /// # Safety
+    /// Those of [`resize_at`](Self::resize_at) and [`free_at_after`](Self::free_at_after).
+    pub unsafe fn resize_at_after(
+        self,
+        at: NonNull<u8>,
+        size: usize,
+        last: impl FnOnce(usize) -> Range<usize>,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { ByAddress::resize_at(self, at, size, last) }
+    }
+
     /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
     /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give
     /// some back, or are given a run.
@@ -184,6 +246,23 @@ impl On<'_> {
     /// ```
     pub fn trim(self) -> usize {
         Operations::trim(self)
+    }
+
+    /// Empties this CPU's cache, as [`Heap::drain`](crate::Heap::drain) does, unless the cache is in use: before the CPU
+    /// is taken off. Returns the bytes of the runs and whole slabs that were given back.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let heap = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }; // SAFETY: it is leaked
+    /// # let on = heap.on(0);
+    /// let block = on.alloc(std::alloc::Layout::new::<u64>()).unwrap();
+    /// unsafe { on.free_at(block) }?; // SAFETY: the block is ours
+    /// on.drain(); // the cache may keep it
+    /// assert!(heap.stats().classes().iter().all(|class| class.used == 0));
+    /// # Ok::<(), nbbs_heap::FreeError>(())
+    /// ```
+    pub fn drain(self) -> usize {
+        Operations::drain(self)
     }
 
     /// Calls `discard` for whole pages of free memory, which it may take back, as
