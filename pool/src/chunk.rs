@@ -347,6 +347,13 @@ impl<T, W: Word> Chunk<T, W> {
         claimed.load(Ordering::Relaxed) & self.real(word)
     }
 
+    /// Returns how many slots are claimed.
+    pub(crate) fn claimed_in_all(&self) -> usize {
+        // SAFETY: each word is less than `words()`.
+        let claimed = |word| unsafe { self.claimed_slots(word) };
+        (0..self.words()).map(|word| claimed(word).count_ones() as usize).sum()
+    }
+
     /// Returns whether no slot of a word can be claimed.
     ///
     /// # Safety

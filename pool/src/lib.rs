@@ -85,7 +85,7 @@ pub use error::{Exhausted, FreeError, Full, HandleError};
 pub use handles::{Guard, Handle, Handles, Key, SmallHandle};
 pub use local::Local;
 pub use marked::Slots;
-pub use pool::{Pointers, Pool, SinglePool};
+pub use pool::{Pointers, Pool, SinglePool, Stats};
 #[cfg(feature = "nbbs")]
 pub use source::Pages;
 pub use source::{ChunkSource, FromHeap, Global, Region};

@@ -157,6 +157,12 @@ impl<T, W: Word> Table<T, W> {
         self.segment(segment).ok_or(Exhausted::ENDLESS)
     }
 
+    /// Returns the bytes of all segments.
+    pub(crate) fn segment_bytes(&self) -> usize {
+        let made = (0..SEGMENTS).filter(|&number| self.segment(number).is_some());
+        made.filter_map(Plan::<T, W>::of).map(|plan| plan.layout.size()).sum()
+    }
+
     /// Returns the chunk whose memory contains the address.
     pub(crate) fn find(&self, address: usize, chunk_bytes: usize) -> Option<&Chunk<T, W>> {
         let holds = |chunk: &&Chunk<T, W>| {

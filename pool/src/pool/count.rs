@@ -23,9 +23,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     #[must_use]
     pub fn len(&self) -> usize {
         let with_memory = self.table.newest_first().filter(|chunk| !chunk.memory().is_null());
-        let claimed: usize = with_memory.map(claimed_slots).sum();
-        let kept: usize = self.lanes.iter().map(Lane::kept).sum();
-        claimed.saturating_sub(kept)
+        let claimed: usize = with_memory.map(Chunk::claimed_in_all).sum();
+        claimed.saturating_sub(self.kept())
+    }
+
+    /// Returns the number of slots that locals keep.
+    pub(super) fn kept(&self) -> usize {
+        self.lanes.iter().map(Lane::kept).sum()
     }
 
     /// Returns whether there is no object: see [`len`](Self::len).
@@ -116,11 +120,4 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         }
         Ok((chunk, slot))
     }
-}
-
-/// Returns how many slots of a chunk are claimed.
-fn claimed_slots<T, W: Word>(chunk: &Chunk<T, W>) -> usize {
-    // SAFETY: each word is less than `words()`.
-    let claimed = |word| unsafe { chunk.claimed_slots(word) };
-    (0..chunk.words()).map(|word| claimed(word).count_ones() as usize).sum()
 }

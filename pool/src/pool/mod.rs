@@ -4,12 +4,14 @@
 //! mod      making one, claiming a slot
 //! object   alloc, free, boxes, batches         count   len, capacity, is_valid
 //! grow     grow, tend, shrink                  live    iterating, clearing, dropping
+//! stats    all counts in one look
 //! ```
 
 mod count;
 mod grow;
 mod live;
 mod object;
+mod stats;
 
 use core::cell::Cell;
 use core::fmt;
@@ -22,6 +24,7 @@ use crate::source::{ChunkSource, Global};
 use crate::sync::{AtomicU64, Word};
 use crate::table::Table;
 pub use live::Pointers;
+pub use stats::Stats;
 
 /// A pool of objects of type `T`, in chunks of slots that come from `S`.
 ///

@@ -93,6 +93,11 @@ impl<T> Bank<T> {
         self.ledger().lent.values().map(Layout::size).collect()
     }
 
+    /// Returns the bytes of all blocks that are lent.
+    pub fn lent_bytes(&self) -> usize {
+        self.ledger().lent.values().map(Layout::size).sum()
+    }
+
     /// Allows for the loss of this many blocks by a thread that dies.
     pub fn write_off(&self, blocks: usize) {
         self.ledger().written_off = blocks;

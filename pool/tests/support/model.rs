@@ -285,6 +285,13 @@ impl<'b, W: Word> Model<'b, W> {
         assert_eq!(pool.capacity(), capacity);
         assert_eq!(self.bank.taken().iter().sum::<usize>(), capacity);
         assert_eq!((pool.len(), pool.is_empty()), (self.held(), self.held() == 0));
+        let stats = pool.stats();
+        let counts = (stats.slots, stats.objects, stats.kept, stats.free);
+        assert_eq!(counts, (capacity, self.held(), self.kept(), self.free()));
+        assert_eq!(stats.chunks, self.chunks.iter().flatten().count());
+        let peak = (0..self.chunks.len()).map(|number| self.shape.slots_of(number)).sum();
+        assert!(stats.peak_slots >= peak, "{stats:?}");
+        assert_eq!(stats.bytes + stats.bookkeeping, self.bank.lent_bytes());
         assert_eq!(pool.is_low(), self.free() < self.shape.ahead);
         assert!(self.locals.iter().all(|local| local.kept() <= self.shape.most));
         let boxes = self.boxes.iter().map(|&(_, serial, _)| serial);
