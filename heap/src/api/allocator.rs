@@ -16,10 +16,9 @@ fn found<E>(at: Option<NonNull<u8>>, layout: Layout, refused: E) -> Result<NonNu
     at.map(|at| NonNull::slice_from_raw_parts(at, layout.size())).ok_or(refused)
 }
 
-/// Implements the trait of `$api` for a heap, or a view of one; `$zeroed` is the method for memory that is all zero, if
-/// there is a better one than to clear what was allocated.
+/// Implements the trait of `$api` for a heap, or a view of one.
 macro_rules! implement {
-    ($api:ident, [$($generics:tt)*] $heap:ty $(, $zeroed:ident)?) => {
+    ($api:ident, [$($generics:tt)*] $heap:ty) => {
         // SAFETY: memory stays where it is and valid until it is freed: it lies outside of what the trait is
         // implemented for, which is a reference, or a view of memory that is the heap's as long as anything refers to
         // it. Copies are the same heap.
@@ -28,9 +27,9 @@ macro_rules! implement {
                 found(self.alloc(layout), layout, $api::AllocError)
             }
 
-            $(fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, $api::AllocError> {
-                found(self.$zeroed(layout), layout, $api::AllocError)
-            })?
+            fn allocate_zeroed(&self, layout: Layout) -> Result<NonNull<[u8]>, $api::AllocError> {
+                found(self.alloc_zeroed(layout), layout, $api::AllocError)
+            }
 
             unsafe fn deallocate(&self, at: NonNull<u8>, layout: Layout) {
                 // SAFETY: as the caller promises.
@@ -67,10 +66,9 @@ macro_rules! implement_all {
     ($api:ident) => {
         implement!(
             $api,
-            [const BYTES: usize, const CPUS: usize, C: Cpu] &'static Heap<BYTES, CPUS, C>,
-            alloc_zeroed
+            [const BYTES: usize, const CPUS: usize, C: Cpu] &'static Heap<BYTES, CPUS, C>
         );
-        implement!($api, [] On<'_>, alloc_zeroed);
+        implement!($api, [] On<'_>);
         implement!($api, [const BYTES: usize, const UNIT: usize] &Small<BYTES, UNIT>);
         implement!($api, [const UNIT: usize] PlacedSmall<'_, UNIT>);
     };

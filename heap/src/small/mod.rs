@@ -192,6 +192,25 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         self.placed().alloc(layout)
     }
 
+    /// Allocates memory of a layout that is all zero; returns `None` if there is none in one piece.
+    ///
+    /// Cost: that of [`alloc`](Self::alloc), and a store for each word, also of memory that was never used: the heap
+    /// does not know which that is.
+    ///
+    /// ```
+    /// # use nbbs_heap::Small;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let number = HEAP.alloc_zeroed(Layout::new::<u64>()).unwrap().cast::<u64>();
+    /// // SAFETY: the memory is ours.
+    /// assert_eq!(unsafe { number.read() }, 0);
+    /// ```
+    #[must_use]
+    pub fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.placed().alloc_zeroed(layout)
+    }
+
     /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. A wrong
     /// call for memory that is just then allocated or resized may make its holder's next call fail.
     ///

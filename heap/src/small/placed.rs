@@ -263,6 +263,26 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         Some(unsafe { self.base.add(unit * UNIT) })
     }
 
+    /// Allocates memory of a layout that is all zero, as [`Small::alloc_zeroed`](crate::Small::alloc_zeroed) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0xff_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let number = heap.alloc_zeroed(Layout::new::<u64>()).unwrap().cast::<u64>();
+    /// // SAFETY: the memory is ours.
+    /// assert_eq!(unsafe { number.read() }, 0);
+    /// ```
+    #[must_use]
+    pub fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+        let at = self.alloc(layout)?;
+        // SAFETY: the block is the caller's, and holds the layout.
+        unsafe { at.write_bytes(0, layout.size()) };
+        Some(at)
+    }
+
     /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed.
     ///
     /// ```

@@ -1,6 +1,6 @@
 //! The heaps that programs run on.
 
-use std::alloc::{GlobalAlloc, Layout};
+use std::alloc::Layout;
 use std::cell::Cell;
 use std::collections::BTreeSet;
 use std::ptr::NonNull;
@@ -22,7 +22,7 @@ pub trait Subject: Memory {
     /// Frees a block by its address alone, and checks how large the heap says it is.
     ///
     /// # Safety
-    /// As [`GlobalAlloc::dealloc`].
+    /// As [`GlobalAlloc::dealloc`](std::alloc::GlobalAlloc::dealloc).
     unsafe fn free_at(self, at: NonNull<u8>, layout: Layout);
 
     fn trim(self) {}
@@ -215,8 +215,7 @@ impl<const B: usize, const U: usize> Memory for &Small<B, U> {
 
 impl<const B: usize, const U: usize> Subject for &Small<B, U> {
     fn alloc_zeroed(self, layout: Layout) -> Option<NonNull<u8>> {
-        // SAFETY: heaps of this crate allocate memory of any size, 0 included.
-        NonNull::new(unsafe { GlobalAlloc::alloc_zeroed(self, layout) })
+        Small::alloc_zeroed(self, layout)
     }
 
     unsafe fn free_at(self, at: NonNull<u8>, layout: Layout) {
