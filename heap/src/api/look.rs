@@ -134,8 +134,8 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
 
     /// Does a part of what [`discard`](Self::discard) does, so that no call takes longer than a part: for at most `bytes`
     /// bytes of the memory, and at least 64 KiB, from where the part before ended. It begins in a region in which so much
-    /// is idle that [`Cpu::give_back`](crate::Cpu::give_back) is called, and ends there; until then `give_back` is
-    /// called again for each free that is more than a hit in a cache. So it does nothing in a heap whose `Cpu` does not
+    /// is idle that [`Cpu::give_back`] is called, and ends there; until then `give_back` is called again for each free
+    /// that is more than a hit in a cache. So it does nothing in a heap whose `Cpu` does not
     /// [give back](crate::Cpu::GIVES_BACK). If another call takes a part at the same moment, this one does nothing, and
     /// another part is left.
     ///

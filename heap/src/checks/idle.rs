@@ -246,10 +246,9 @@ fn idle_memory_goes_back_in_parts() {
     // A block of 30 MiB in use, and one of 60 that is free, on both sides of it.
     let [first, held, last] =
         [60_usize, 30, 10].map(|mib| HEAP.alloc(layout(mib << 20)).expect("room"));
-    // SAFETY: they are ours.
-    unsafe {
-        HEAP.free(first, layout(60 << 20));
-        HEAP.free(last, layout(10 << 20));
+    for (block, mib) in [(first, 60), (last, 10)] {
+        // SAFETY: it is ours.
+        unsafe { HEAP.free(block, layout(mib << 20)) };
     }
     let (mut gone, mut parts) = (0, 0);
     while is_asked_for() {

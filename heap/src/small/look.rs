@@ -4,6 +4,7 @@
 //! in order: pieces do not overlap, and no unit is in two. A run that nobody changes meanwhile is seen as it is, as no
 //! rest of another can be at its end, at any instant.
 
+use core::fmt;
 use core::ops::Range;
 
 use super::codes::{self, Use};
@@ -39,6 +40,28 @@ pub struct SmallStats {
     pub largest_free: usize,
     /// Blocks in use.
     pub blocks: usize,
+}
+
+/// One line, in bytes.
+///
+/// ```
+/// use nbbs_heap::Small;
+/// use std::alloc::Layout;
+///
+/// static HEAP: Small<{ 16 << 10 }> = Small::new();
+///
+/// assert!(HEAP.alloc(Layout::new::<[u8; 100]>()).is_some());
+/// let said = HEAP.stats().to_string();
+/// assert!(said.ends_with("; blocks in use: 1"), "{said}");
+/// ```
+impl fmt::Display for SmallStats {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { bytes, free, largest_free, blocks } = self;
+        write!(
+            f,
+            "{bytes} bytes: {free} free; largest free piece {largest_free}; blocks in use: {blocks}"
+        )
+    }
 }
 
 impl SmallStats {
