@@ -14,8 +14,8 @@ use crate::system::{keeping_errno, milliseconds};
 /// nothing goes back after that in any case.
 const WAIT: u64 = 1000;
 
-/// The milliseconds from one part to the next.
-const PAUSE: u64 = 20;
+/// The milliseconds from one part to the next: as long as a part takes.
+const PAUSE: u64 = 3;
 
 /// The milliseconds in which no more goes back, for each MiB that has gone; and all of them at most.
 const EACH: u64 = 20;
