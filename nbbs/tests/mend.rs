@@ -1,9 +1,12 @@
 //! Tests what a thread that died anywhere in an allocation, a free or a reservation leaves behind, once it has been
 //! mended: only what it had claimed, which can be found and given back.
 
+use std::sync::atomic::AtomicBool;
+use std::sync::atomic::Ordering::Relaxed;
+
 use nbbs::{Buddy, Piece};
-use testkit::program::Arena;
-use testkit::steered::{Steered, die_before};
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, Turn, die_before, follow};
 use testkit::{Oracle, check_whole, depth};
 
 const UNITS: [u64; 5] = [8, 33, 64, 100, 600];
@@ -114,6 +117,83 @@ fn mending_that_died() {
             buddy.mend();
         });
     }
+}
+
+/// A thread dies as it has claimed a unit below a split slot. An allocation that is to be refused has looked at the leaf
+/// word before that, and commits in the middle of `act` that the slot is free. Calls `check` with the unit.
+fn commit_late(
+    act: impl Fn(&Buddy<'_, Steered>, u64) + Sync,
+    mut check: impl FnMut(&Buddy<'_, Steered>, u64, &str),
+) {
+    for units in [64, 600] {
+        for (looks, dies) in (8..24).flat_map(|looks| (6..12).map(move |dies| (looks, dies))) {
+            for acts in 0..60 {
+                let arena = Arena::<Steered>::new(units);
+                let buddy = arena.buddy();
+                // All words are in use but that of the lane's cursor.
+                let block = buddy.on(1).alloc(0).unwrap();
+                while buddy.on(5).alloc(5).is_ok() {}
+                buddy.on(1).free(block).unwrap();
+                let bodies: [Body<'_>; 3] = [
+                    Box::new(|| {
+                        _ = buddy.on(0).alloc(6);
+                        Ok(())
+                    }),
+                    Box::new(|| {
+                        _ = buddy.on(1).alloc(0);
+                        Ok(())
+                    }),
+                    Box::new(|| {
+                        act(&buddy, block);
+                        Ok(())
+                    }),
+                ];
+                let script = [
+                    Turn::steps(0, looks),
+                    Turn::last(1, dies),
+                    Turn::steps(2, acts),
+                    Turn::rest(0),
+                    Turn::rest(2),
+                ];
+                follow(&script, bodies.into()).unwrap();
+                check(&buddy, block, &format!("{units}: {looks} {dies} {acts}"));
+            }
+        }
+    }
+}
+
+/// After it was mended, another mending finds no more.
+#[test]
+fn a_claim_that_an_inspection_missed_is_mended() {
+    let mut claimed = 0;
+    commit_late(
+        |buddy, _| buddy.mend(),
+        |buddy, unit, what| {
+            let found = pieces(buddy);
+            buddy.mend();
+            assert_eq!(found, pieces(buddy), "{what}");
+            claimed += u32::from(found.contains(&Piece::Used { index: unit, order: 0 }));
+        },
+    );
+    assert!(claimed > 0);
+}
+
+/// Of a block that is vouched for nobody gets a part.
+#[test]
+fn a_claim_that_an_inspection_missed_is_vouched_for() {
+    let is_there = AtomicBool::new(false);
+    let mut vouched = 0;
+    commit_late(
+        |buddy, unit| is_there.store(buddy.vouch_for(unit).is_some(), Relaxed),
+        |buddy, unit, what| {
+            if is_there.load(Relaxed) {
+                assert!(buddy.on(2).alloc(5).is_err(), "{what}");
+                assert!(pieces(buddy).contains(&Piece::Used { index: unit, order: 0 }), "{what}");
+                vouched += 1;
+            }
+        },
+    );
+    assert!(vouched > 0);
 }
 
 /// A claim by an old cursor, or at home, meets a block: the count shows that it is undone. Then the lane searches.

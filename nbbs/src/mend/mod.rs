@@ -37,12 +37,15 @@ impl<W: Word> Mend<'_, W> {
         }
     }
 
-    /// Returns whether the slot above word `idx` of `level` is split. If it is free over a word in use, it is split
-    /// here.
+    /// Returns whether the slot above word `idx` of `level` is split, and stays so as long as what was in use there
+    /// before this call is. If it is free over a word in use, it is split here.
     fn is_split(self, level: usize, idx: u64) -> bool {
         let (above, slot) = W::SHAPE.parent(idx);
         loop {
             let in_use = || word::codes(level, self.0.read(level, idx)) != 0;
+            if in_use() {
+                self.stop_late_commits(level, idx, 0);
+            }
             match word::code(self.0.read(level + 1, above), slot) {
                 word::SPLIT => return true,
                 word::FREE if in_use() => self.0.split_over(level, idx),
@@ -54,8 +57,7 @@ impl<W: Word> Mend<'_, W> {
     /// Returns whether every slot above word `idx` of `level`, in which the caller has seen a claim, is split and stays
     /// so as long as the claim is there. The answer may be `false` while others inspect the words above.
     pub fn has_way_up(self, level: usize, idx: u64) -> bool {
-        // An inspection that missed the claim has marked a word above. This leaves no mark, so that it does not commit.
-        self.0.publish(level, idx, word::UNSETTLED);
+        self.stop_late_commits(level, idx, word::UNSETTLED);
         let mut below = idx;
         (level..self.0.geometry.top()).all(|level| {
             // From the lowest up: each slot that passes keeps the next from being merged.
@@ -65,5 +67,13 @@ impl<W: Word> Mend<'_, W> {
             below = W::SHAPE.parent(below).0;
             passes
         })
+    }
+
+    /// Keeps inspections from committing that missed a claim which the caller has seen in word `idx` of `level`: they
+    /// have marked a word above, and this leaves no mark. Raises the bounds there to `offer`.
+    fn stop_late_commits(self, level: usize, idx: u64, offer: u64) {
+        // Between the look at the claim and those at the marks.
+        W::store_load_fence();
+        self.0.publish(level, idx, offer);
     }
 }

@@ -146,6 +146,8 @@ impl<W: Word> Ledger<'_, W> {
             let units = match self.len(seat, index) {
                 Ok(units) => units,
                 Err(NotHeld::By(_)) => continue,
+                // It has freed it, too.
+                Err(_) if self.tag_of(index) != Some(tag) => continue,
                 Err(_) => {
                     recovery.damaged += 1;
                     continue;

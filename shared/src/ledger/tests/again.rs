@@ -6,7 +6,7 @@ use testkit::program::Body;
 use testkit::steered::{Turn, follow};
 
 use super::world::{Hand, World};
-use crate::ledger::{Deaths, Found, Owner};
+use crate::ledger::{Deaths, Fate, Found, Owner};
 
 /// A recoverer, seat 0, settles what it has found. Returns an overlap, if it then has what another has.
 fn settle(
@@ -126,4 +126,38 @@ fn by_a_claim_that_is_undone() {
         }
     }
     assert!(undone > 100, "a claim was undone in {undone} schedules only");
+}
+
+/// A dead member has sent a block. While a recoverer decides to keep it, who receives it takes it from whoever has it,
+/// and frees it: nothing is damaged, as nobody has written where it must not.
+#[test]
+fn by_a_receiver() {
+    let mut kept = 0;
+    for looks in 0..200 {
+        let world = World::new(64);
+        let mut dead = world.sit(0);
+        dead.alloc(2).unwrap();
+        let sent = dead.held[0].index;
+        drop(dead);
+        world.kill(0);
+        let (recoverer, receiver) = (world.sit(1), world.sit(2));
+        let (of, mut found) = (&world, None);
+        let seen = &mut found;
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(move || {
+                *seen = Some(of.slabs().recover(&recoverer.seat, of, |_, _| Fate::Keep));
+                Ok(())
+            }),
+            Box::new(move || {
+                of.ledger().take(&receiver.seat, sent, None).unwrap();
+                of.ledger().free(&receiver.seat, sent).unwrap();
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, looks), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+        let found = found.unwrap();
+        assert_eq!(found.damaged, 0, "{looks}: {found:?}");
+        kept += found.kept;
+    }
+    assert!(kept > 0, "the receiver was always first");
 }

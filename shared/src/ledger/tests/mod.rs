@@ -7,12 +7,14 @@
 //! stops     a member stands still, and goes on      races     recoverers and members at once, under many schedules
 //! wild      tags and turns that somebody has written over
 //! hidden    a member dies below a claim that is taken back
+//! late      an inspection commits that began before a claim
 //! watched   members that are never at rest              model     parts of operations at random accesses of recoveries
 //! ```
 
 mod again;
 mod deaths;
 mod hidden;
+mod late;
 mod model;
 mod races;
 mod stops;

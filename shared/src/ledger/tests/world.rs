@@ -150,7 +150,7 @@ impl World {
 
     /// Somebody else has the seat, or is about to: what its last member held is in the owner map yet.
     fn is_replaced(&self, seat: usize) -> bool {
-        self.ledger().turn(seat).is_some_and(|turn| turn.generation() > 1 || turn.is_deserted())
+        self.ledger().turn(seat).is_some_and(|turn| turn.generation() > 1 || !turn.is_live())
     }
 
     /// That everything comes free by recovery, and by the members that live.
