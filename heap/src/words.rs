@@ -126,6 +126,11 @@ mod counting {
             self.0.load(order)
         }
 
+        pub fn store(&self, value: usize, order: Ordering) {
+            interrupt();
+            self.0.store(value, order);
+        }
+
         pub fn fetch_add(&self, value: usize, order: Ordering) -> usize {
             interrupt();
             self.0.fetch_add(value, order)

@@ -57,6 +57,12 @@ pub fn give_back(idle: u64, touched: u64) {
     }
 }
 
+/// Notes that all free memory has gone back: no part is left.
+pub fn all_has_gone() {
+    GONE.store(0, Ordering::Relaxed);
+    SINCE.store(0, Ordering::Relaxed);
+}
+
 /// Returns for how many milliseconds no more goes back after a part of so many bytes, with which so many have gone.
 fn pause(bytes: u64, gone: u64, is_last: bool) -> u64 {
     match (is_last, bytes) {

@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use nbbs_heap::Placed;
 
 use crate::environment;
+use crate::idle;
 use crate::line::{Text, say};
 use crate::system::{discard, keeping_errno, map, page, uncancelled, unmap};
 use crate::thread::HEAP;
@@ -134,17 +135,19 @@ pub fn trim() -> usize {
     // SAFETY: the heap's pages are mapped, and those that it passes are free, and nobody else's meanwhile.
     let discard = |at, bytes| unsafe { discard(at, bytes) };
     // SAFETY: so many bytes are a page; what `discard` says has gone is zero.
-    unsafe { HEAP.discard(page(), discard) }.unwrap_or(0)
+    let bytes = unsafe { HEAP.discard(page(), discard) }.unwrap_or(0);
+    idle::all_has_gone();
+    bytes
 }
 
-/// The bytes of memory, in use or free, of which the free pages go back by one call: some 3 ms.
+/// The bytes of memory, in use or free, of which the free pages go back by one call: 3 to 10 ms.
 const PART: usize = 32 << 20;
 
-/// Gives back a part of the free pages of a region in which much is idle, before the first part also the slabs of which
-/// no slot is in use, to the region. Returns how many bytes went to the system, and whether no part is left.
+/// Gives back a part of the free pages of a region in which much is idle, before the first part also what the caller's
+/// cache keeps. Returns how many bytes went to the system, and whether no part is left.
 pub fn trim_part(is_first: bool) -> (usize, bool) {
     if is_first {
-        HEAP.trim();
+        HEAP.drain();
     }
     // SAFETY: as above.
     let discard = |at, bytes| unsafe { discard(at, bytes) };

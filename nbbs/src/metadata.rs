@@ -119,9 +119,9 @@ pub struct MetadataBox<W = AtomicU64> {
 
 #[cfg(feature = "std")]
 impl MetadataBox {
-    /// Allocates the words of an arena of `units` units, all zero, with a lane for each CPU that this process may use.
-    /// These are the words of [`for_cpus`](Self::for_cpus); [`arena`](Self::arena) makes the arena. Cost: that of
-    /// [`zeroed`](Self::zeroed), and a few system calls to count the CPUs.
+    /// Allocates the words of an arena of `units` units, all zero, with as many lanes as there are CPUs that this process
+    /// may use: those of [`for_cpus`](Self::for_cpus). [`arena`](Self::arena) makes the arena. Cost: that of
+    /// [`zeroed`](Self::zeroed), and the system calls by which `available_parallelism` counts the CPUs.
     ///
     /// # Errors
     /// [`MetadataError::Units`] if `units` is 0 or above [`MAX_UNITS`](crate::MAX_UNITS), and those of
@@ -142,9 +142,10 @@ impl MetadataBox {
         Self::for_cpus(units, cpus)
     }
 
-    /// Allocates the words of an arena of `units` units, all zero, with a lane for each of `cpus` CPUs. These are the
-    /// first [`metadata_words(units)`](crate::metadata_words), and behind them those of as many lanes as [`lanes_for`]
-    /// returns: none where the first have enough. Cost: that of [`zeroed`](Self::zeroed).
+    /// Allocates the words of an arena of `units` units, all zero, with lanes for `cpus` CPUs. These are the first
+    /// [`metadata_words(units)`](crate::metadata_words), and behind them those of as many lanes as [`lanes_for`] returns:
+    /// none where the first have enough, and fewer than CPUs in a small arena. CPUs whose numbers are beyond `cpus` share
+    /// lanes. Cost: that of [`zeroed`](Self::zeroed).
     ///
     /// # Errors
     /// Those of [`new`](Self::new).

@@ -132,15 +132,18 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
         unsafe { self.memory().discard(true, page, self.lane(), discard) }
     }
 
-    /// Does a part of what [`discard`](Self::discard) does, so that no call takes longer than a part: for at most `bytes`
-    /// bytes of the memory, and at least 64 KiB, from where the part before ended. It begins in a region in which so much
-    /// is idle that [`Cpu::give_back`] is called, and ends there; until then `give_back` is called again for each free
-    /// that is more than a hit in a cache. So it does nothing in a heap whose `Cpu` does not
-    /// [give back](crate::Cpu::GIVES_BACK). If another call takes a part at the same moment, this one does nothing, and
-    /// another part is left.
+    /// Does a part of what [`discard`](Self::discard) does, so that memory goes back without a call that takes long: for
+    /// at most `bytes` bytes of the memory, and at least 1 MiB, from where the part before ended. Pages of more than 4 KiB
+    /// that lie across two parts are not passed. Before the first part of a region, calls return slabs of which no slot
+    /// is in use, as [`trim`](Self::trim) does, each as many at most as the part has KiB.
+    ///
+    /// A turn begins in the regions in which so much is idle that [`Cpu::give_back`] is called, and has a last part; until
+    /// then `give_back` is called again for each free that is more than a hit in a cache. So it does nothing in a heap
+    /// whose `Cpu` does not [give back](crate::Cpu::GIVES_BACK). If another call takes a part at the same moment, this one
+    /// does nothing, and says that it was not the last.
     ///
     /// Cost: a walk over the units of the part, a load for each 4 MiB of the region, and for each call of `discard` what
-    /// that costs.
+    /// that costs; or for each slab what a trim costs.
     ///
     /// # Errors
     /// Those of [`discard`](Self::discard).
@@ -173,7 +176,7 @@ impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     ///     // A system call, elsewhere. Here nothing is said to be zero.
     ///     // SAFETY: so nothing has to be.
     ///     let part = unsafe { HEAP.discard_next(8 << 20, 4096, |_, _| false)? };
-    ///     parts += 1;
+    ///     parts += 1; // other work, elsewhere
     ///     if part.is_last {
     ///         break;
     ///     }

@@ -294,3 +294,65 @@ fn what_parts_leave_is_settled_with_the_last() {
         assert!(HEAP.memory().idle().is_none(), "{bytes} that were idle before");
     }
 }
+
+/// Whole slabs are returned before the first part, and no call looks at many.
+#[test]
+fn slabs_go_back_in_parts() {
+    static HEAP: Counted<{ 128 << 20 }> = Heap::new();
+    let blocks: Vec<_> = (0..60 << 10).map(|_| HEAP.alloc(layout(1000)).expect("room")).collect();
+    // So that no slab becomes whole in one piece.
+    for odd in [0, 1] {
+        // SAFETY: they are ours.
+        blocks.iter().skip(odd).step_by(2).for_each(|&at| unsafe { HEAP.free(at, layout(1000)) });
+    }
+    HEAP.drain();
+    let free = || HEAP.stats().free;
+    let (mut gone, mut parts, mut most) = (0, 0, 0);
+    while HEAP.memory().idle().is_some() {
+        let before = free();
+        // SAFETY: nothing is said to be zero.
+        let part = unsafe {
+            HEAP.discard_next(1 << 20, 4096, |_, bytes| {
+                gone += bytes;
+                false
+            })
+        };
+        most = most.max(free() - before);
+        parts += 1;
+        assert!(parts < 1000 && part.expect("a page").bytes == 0);
+    }
+    // All that has no slot in use; in each part at most 1024 slabs, and those that are looked at together.
+    assert!(gone >= 58 << 20, "{gone}");
+    assert!((1 << 20..=30 << 20).contains(&most), "{most} in one of {parts} parts");
+}
+
+/// Each region in which much is idle has its turn, though the first is idle again whenever it had its own.
+#[test]
+fn no_region_keeps_others_waiting() {
+    static HEAP: Counted<{ 64 << 20 }> = Heap::new();
+    let more = NonNull::from(std::vec![0_u8; 64 << 20].leak()).cast();
+    // SAFETY: the memory is leaked, and zero.
+    unsafe { HEAP.add_zeroed(more, 64 << 20) }.unwrap();
+    let blocks = [(); 2].map(|()| HEAP.alloc(layout(50 << 20)).expect("room"));
+    // SAFETY: they are ours.
+    blocks.into_iter().for_each(|at| unsafe { HEAP.free(at, layout(50 << 20)) });
+    let mut of_more = 0;
+    for parts in 0.. {
+        assert!(parts < 100, "no part is the last");
+        let zero = |at: NonNull<u8>, bytes| {
+            of_more += if at < more { 0 } else { bytes };
+            // SAFETY: nobody else has the pages.
+            unsafe { at.write_bytes(0, bytes) };
+            true
+        };
+        // SAFETY: they are zero.
+        let is_last = unsafe { HEAP.discard_next(8 << 20, 4096, zero) }.expect("a page").is_last;
+        let again = HEAP.alloc(layout(40 << 20)).expect("room");
+        // SAFETY: it is ours.
+        unsafe { HEAP.free(again, layout(40 << 20)) };
+        if is_last {
+            break;
+        }
+    }
+    assert!(of_more > 45 << 20, "{of_more}");
+}

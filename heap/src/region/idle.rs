@@ -18,17 +18,24 @@ use crate::words::HeapWord;
 /// The fewest idle bytes that should go back, in a region of which they are no more than a quarter.
 const LEAST: u64 = 64 << 20;
 
+/// What is next while slabs are returned of which no slot is in use.
+const TRIMS: u64 = 1;
+
+/// What is next with the first part after that.
+const FIRST: u64 = 2;
+
 /// The number of words for it.
 pub const IDLE_WORDS: usize = 5;
 
 /// How many bytes are idle and how many were touched, and how many must be idle at least before any should go back;
-/// and, while they go back in parts, the unit at which the next part begins and how many units the parts before have
-/// left idle, which are 0 at other times. These are hints.
+/// and, while they go back in parts, what is [next](Self::next), and how many bytes the parts before have left idle, or
+/// how many slabs they have passed. These are hints.
 #[derive(Clone, Copy, Debug)]
 pub struct Idle<'a> {
     bytes: &'a HeapWord,
     touched: &'a HeapWord,
     bound: &'a HeapWord,
+    /// 0 if no part is to follow, [`TRIMS`], or [`FIRST`] and the unit at which the next part begins.
     next: &'a HeapWord,
     left: &'a HeapWord,
     least: u64,
@@ -70,7 +77,7 @@ impl<'a> Idle<'a> {
         if !self.is_counted {
             return false;
         }
-        if self.next.load(Ordering::Relaxed) != 0 {
+        if self.goes_back() {
             return true;
         }
         let (idle, touched) = self.bytes();
@@ -79,6 +86,11 @@ impl<'a> Idle<'a> {
             self.bound.store(lower, Ordering::Relaxed);
         }
         idle >= bound.max(self.least).max(touched / 2)
+    }
+
+    /// Returns whether only a part has gone back yet.
+    fn goes_back(&self) -> bool {
+        self.next.load(Ordering::Relaxed) != 0
     }
 
     /// Returns by how much more has to be idle before it is worth another look.
@@ -104,15 +116,33 @@ impl<'a> Idle<'a> {
         }
     }
 
-    /// Takes a part of those units that may be other than zero, of a region of so many: the next that nobody has taken,
-    /// or the first. Returns `None` if another takes one just now. Cost: a read-modify-write, and a load for each 4 MiB.
+    /// Returns whether slabs are to be returned before the next part: where no part has gone, they are.
+    fn is_to_trim(&self) -> bool {
+        // Relaxed, here and below: who takes a part allocates what is free in it.
+        let begun = self.next.compare_exchange(0, TRIMS, Ordering::Relaxed, Ordering::Relaxed);
+        matches!(begun, Ok(_) | Err(TRIMS))
+    }
+
+    /// Notes that so many slabs were passed, in a region of so many units. The first part is next if there are no
+    /// more, `is_done`, or if each could have been passed twice: others become whole meanwhile.
+    fn note_trimmed(&self, slabs: u64, is_done: bool, all: u64) {
+        let passed = slabs + self.left.fetch_add(slabs, Ordering::Relaxed);
+        if is_done || passed > 2 * all {
+            self.left.store(0, Ordering::Relaxed);
+            // Fails if another has gone on.
+            _ = self.next.compare_exchange(TRIMS, FIRST, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+
+    /// Takes a part of those units that may be other than zero, of a region of so many: the next that nobody has taken.
+    /// Returns `None` if another takes one just now. Cost: a read-modify-write, and a load for each 4 MiB.
     fn take_part(&self, fresh: &Fresh<'_>, units: u64, all: u64) -> Option<Part> {
         let next = self.next.load(Ordering::Relaxed);
-        let first = fresh.first_touched(next..all).unwrap_or(all);
+        let from = next.checked_sub(FIRST)?;
+        let first = fresh.first_touched(from..all).unwrap_or(all);
         let end = all.min(first.saturating_add(units));
         let is_last = !fresh.is_touched(end..all);
-        let then = if is_last { 0 } else { end };
-        // Relaxed: who takes a part allocates what is free in it.
+        let then = if is_last { 0 } else { FIRST + end };
         let taken = self.next.compare_exchange(next, then, Ordering::Relaxed, Ordering::Relaxed);
         taken.ok().map(|_| Part { units: first..end, is_last })
     }
@@ -187,6 +217,24 @@ impl Region<'_> {
     /// Records that what could go back has gone, and so many units are idle still.
     pub(super) fn settle_idle(&self, left: u64) {
         self.idle.settle(bytes(left));
+    }
+
+    /// Returns whether a part has gone back and another is to follow.
+    pub(super) fn goes_back(&self) -> bool {
+        self.idle.goes_back()
+    }
+
+    /// Returns slabs of which no slot is in use before the first part is taken, so many at most. Returns whether there
+    /// were any. Adds to `refused` as [`trim`](Self::trim) does.
+    pub(super) fn trim_next(&self, slabs: usize, lane: usize, refused: &mut u32) -> bool {
+        if !self.idle.is_to_trim() {
+            return false;
+        }
+        let mut left = slabs;
+        self.trim_some(&mut left, lane, refused);
+        let passed = (slabs - left) as u64;
+        self.idle.note_trimmed(passed, left > 0, self.buddy().units());
+        passed > 0
     }
 
     /// Takes a part of what is to go back, of at most so many units: see [`Idle::take_part`].

@@ -323,10 +323,15 @@ impl Region<'_> {
     /// Returns the memory of slabs of which all slots are free, and returns how many bytes these are. Adds to `refused`
     /// as [`alloc_slot`](Self::alloc_slot) does.
     pub fn trim(&self, lane: usize, refused: &mut u32) -> usize {
+        self.trim_some(&mut { usize::MAX }, lane, refused)
+    }
+
+    /// [Trims](Self::trim) the region, but passes no more than `left` slabs, and takes those that it passed off that.
+    fn trim_some(&self, left: &mut usize, lane: usize, refused: &mut u32) -> usize {
         self.sweeps.begin();
         let (mut bytes, mut passed) = (0, 0);
         for class in self.slabs.maybe_whole() {
-            self.slabs.take_all(class, AT_ONCE, |unit, slots| {
+            self.slabs.take_all(class, AT_ONCE, left, |unit, slots| {
                 self.note_taken(class, slots);
                 let (others, of_slab) = self.give_each(class, lane, unit, slots);
                 *refused += others;

@@ -25,11 +25,6 @@ pub struct Discarded {
     pub is_last: bool,
 }
 
-impl Discarded {
-    /// Where there is nothing to do.
-    pub(super) const NONE: Self = Self { bytes: 0, is_last: true };
-}
-
 /// Free units that nobody else can allocate while their pages are discarded.
 struct Withheld<'r> {
     region: &'r Region<'r>,
@@ -87,23 +82,30 @@ impl Region<'_> {
     }
 
     /// Does a part of what [`discard`](Self::discard) does: for so many bytes of the region, from where the part before
-    /// ended on, or from what first may be other than zero. If another takes a part just now, it does nothing.
+    /// ended on, or from what first may be other than zero. Before the first part, it returns slabs of which no slot is
+    /// in use, as many at most as these bytes have units. If another takes a part just now, it does nothing. Adds to
+    /// `refused` as [`trim`](Self::trim) does.
     ///
-    /// Cost: a walk over these units, a load for each 4 MiB of the region, and what `discard` takes.
+    /// Cost: a walk over these units, a load for each 4 MiB of the region, and what `discard` takes; or what `trim` takes
+    /// for each slab.
     ///
     /// # Safety
     /// That of [`discard`](Self::discard).
     pub unsafe fn discard_next(
         &self,
-        bytes: usize,
+        most: usize,
         page: usize,
         lane: usize,
+        refused: &mut u32,
         discard: &mut impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Discarded {
-        // By whole stretches, as what is zero is remembered.
-        let stretches = (bytes / UNIT) as u64 >> STRETCH_LOG2;
-        let Some(Part { units, is_last }) = self.take_part(stretches.max(1) << STRETCH_LOG2) else {
-            return Discarded { is_last: false, ..Discarded::NONE };
+        // By whole stretches, as what is zero is remembered; and so many that they contain whole pages.
+        let units = ((most / UNIT) as u64).max(MOST_UNITS) >> STRETCH_LOG2 << STRETCH_LOG2;
+        if self.trim_next(units as usize, lane, refused) {
+            return Discarded { bytes: 0, is_last: false };
+        }
+        let Some(Part { units, is_last }) = self.take_part(units) else {
+            return Discarded { bytes: 0, is_last: false };
         };
         // SAFETY: as the caller promises.
         let (bytes, left) = unsafe { self.discard_in(units, page, lane, discard) };

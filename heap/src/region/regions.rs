@@ -81,6 +81,8 @@ pub struct Regions {
     damaged: HeapCount,
     /// How often an allocation found no memory, and asked caches to give back what they keep.
     asked: HeapCount,
+    /// The region from which the next part goes back: 0 where none has gone.
+    turn: HeapCount,
     /// How many runs caches have made to serve as slots of each class: see [`Memory::runs`].
     runs: [HeapCount; CLASSES],
 }
@@ -88,9 +90,9 @@ pub struct Regions {
 impl Regions {
     pub const fn new() -> Self {
         let places = [const { Place::new() }; MOST_REGIONS];
-        let [refused, damaged, asked] = [const { HeapCount::new(0) }; 3];
+        let [refused, damaged, asked, turn] = [const { HeapCount::new(0) }; 4];
         let runs = [const { HeapCount::new(0) }; CLASSES];
-        Self { places, refused, damaged, asked, runs }
+        Self { places, refused, damaged, asked, turn, runs }
     }
 }
 
@@ -196,24 +198,43 @@ impl<'a> Memory<'a> {
     }
 
     /// Does a part of what [`discard`](Self::discard) does, of a region in which much is [idle](Self::idle): see
-    /// [`Region::discard_next`]. Nothing if there is none; then it was the last part.
+    /// [`Region::discard_next`]. One such region follows the other, each once in a turn, so that none keeps the others
+    /// from theirs. Nothing if there is none; then it was the last part.
     ///
     /// # Safety
     /// That of [`Region::discard`].
     pub unsafe fn discard_next(
         &self,
-        bytes: usize,
+        most: usize,
         page: usize,
         lane: usize,
         mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<Discarded, PageError> {
         check_page(page)?;
-        let mut of = |region: &Region<'static>| {
-            // SAFETY: as the caller promises.
-            unsafe { region.discard_next(bytes, page, lane, &mut discard) }
-        };
-        let of = |region: &Region<'static>| region.is_idle().then(|| of(region));
-        Ok(self.find(of).unwrap_or(Discarded::NONE))
+        let (mut refused, mut number, mut part, mut is_more) = (0, 0, None, false);
+        // Relaxed, here and below: a hint.
+        let first = self.regions.turn.load(Ordering::Relaxed);
+        self.each(|region| {
+            if number >= first && region.is_idle() {
+                is_more |= part.is_some();
+                part = part.or_else(|| {
+                    if !region.goes_back() {
+                        self.ask();
+                    }
+                    let (of, discard) = (&mut refused, &mut discard);
+                    // SAFETY: as the caller promises.
+                    let done = unsafe { region.discard_next(most, page, lane, of, discard) };
+                    Some((number, done))
+                });
+            }
+            number += 1;
+        });
+        self.refuse_all(refused);
+        let (number, done) = part.unwrap_or((0, Discarded { bytes: 0, is_last: true }));
+        if done.is_last {
+            self.regions.turn.store(if is_more { number + 1 } else { 0 }, Ordering::Relaxed);
+        }
+        Ok(Discarded { is_last: done.is_last && !is_more, ..done })
     }
 
     /// Adds memory. Writes to it only if it is added.

@@ -135,8 +135,8 @@ impl<'a, W: Word> Slabs<'a, W> {
         for _ in 0..LOOKS {
             // In the order in which others move slabs: those that are on the former stack no more are on the other.
             let former = usize::from(state & CURRENT == 0);
-            if self.take_from(class, former, most, &mut visit)
-                || self.take_from(class, 1 - former, most, &mut visit)
+            if self.take_from(class, former, most, &mut visit) > 0
+                || self.take_from(class, 1 - former, most, &mut visit) > 0
             {
                 return;
             }
@@ -162,16 +162,27 @@ impl<'a, W: Word> Slabs<'a, W> {
     /// may be free. `visit` gives back what it is called with. This includes the slabs that other callers have yet to
     /// look at, but not those that they have in hand. Gives up if a slab becomes whole during each of [`SWAPS`] tries to
     /// make the stacks change places.
-    pub fn take_all(&self, class: Class, most: usize, mut visit: impl FnMut(u64, u64)) {
+    ///
+    /// Takes no more than `left` slabs, or up to `most` more, and subtracts them there. Those that remain then are found
+    /// by the next call, as if another caller had yet to look at them.
+    pub fn take_all(
+        &self,
+        class: Class,
+        most: usize,
+        left: &mut usize,
+        mut visit: impl FnMut(u64, u64),
+    ) {
         let Some(word) = self.states.get(class.number()) else { return };
         let mut has_changed_places = false;
         // Each slab is met twice at most: on the stack that others left half done, and on the one that was current.
         let (mut looks, mut swaps) = (2 * self.links.len(), SWAPS);
-        while looks > 0 && swaps > 0 {
+        while looks > 0 && swaps > 0 && *left > 0 {
             let state = load_state(word);
             let former = usize::from(state & CURRENT == 0);
-            if self.take_from(class, former, most, &mut visit) {
+            let taken = self.take_from(class, former, most, &mut visit);
+            if taken > 0 {
                 looks -= 1;
+                *left = left.saturating_sub(taken);
                 continue;
             }
             if has_changed_places || state & MAY_BE_WHOLE == 0 {
@@ -198,7 +209,7 @@ impl<'a, W: Word> Slabs<'a, W> {
     fn take_all_if_whole(&self, class: Class, most: usize, visit: impl FnMut(u64, u64)) {
         let number = class.number();
         if may_be_whole(&self.states[number], &self.stacks[2 * number..][..2]) {
-            self.take_all(class, most, visit);
+            self.take_all(class, most, &mut { usize::MAX }, visit);
         }
     }
 
@@ -219,24 +230,25 @@ impl<'a, W: Word> Slabs<'a, W> {
                 .is_ok()
     }
 
-    /// Takes up to `most` slabs off one of the stacks of `class`. Returns whether there were any.
+    /// Takes up to `most` slabs off one of the stacks of `class`. Returns how many there were.
     fn take_from(
         &self,
         class: Class,
         number: usize,
         most: usize,
         visit: &mut impl FnMut(u64, u64),
-    ) -> bool {
-        let (first, end) = self.detach(class, number, most);
-        let mut next = first;
+    ) -> usize {
+        let (mut next, end) = self.detach(class, number, most);
+        let mut taken = 0;
         while next != end {
             let Some(unit) = next.checked_sub(1) else { break };
             // Before the slab is listed anew. Relaxed: `detach` has acquired it.
             next = self.link(unit).map_or(0, |link| link.load(Ordering::Relaxed) & FIRST);
             let slots = self.take_slots(unit);
             visit(unit, slots);
+            taken += 1;
         }
-        first != 0
+        taken
     }
 
     /// Takes the first `most` slabs off a stack. Returns the first of them, and the one behind the last.

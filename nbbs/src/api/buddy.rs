@@ -166,7 +166,7 @@ impl<'a, W: Word> Buddy<'a, W> {
     ///
     /// The metadata has few lanes, as [`new`](Self::new) says, and two CPUs that share one claim in the same words,
     /// which costs them ten times as much. [`lanes_for`](crate::lanes_for) says how many lanes an arena should have,
-    /// and a `MetadataBox` has as many; 16 KiB more keep 64 CPUs that share 1 GiB apart, 64 KiB keep 256 CPUs apart.
+    /// and a `MetadataBox` has so many; 16 KiB more keep 64 CPUs that share 1 GiB apart, 64 KiB keep 256 CPUs apart.
     /// Lanes are hints: handles with other lanes, in other processes too, share the arena as before.
     ///
     /// The call clears the words, which may have any content and should begin on a 64-byte boundary. Make the handle
