@@ -1,4 +1,5 @@
-//! Creators, and processes that join, are stopped before each of their system calls, while others create or join.
+//! Creators, and processes that join or leave, are stopped before each of their system calls, while others create or
+//! join.
 
 use std::alloc::Layout;
 use std::fs::{self, OpenOptions};
@@ -8,7 +9,7 @@ use std::path::PathBuf;
 use std::process::id;
 use std::sync::atomic::Ordering;
 
-use nbbs_shared::{Fate, Geometry, Segment};
+use nbbs_shared::{Fate, Geometry, Member, Segment};
 use nix::libc::{_exit, RLIMIT_FSIZE, rlimit, setrlimit};
 use nix::sys::ptrace::{self, Options};
 use nix::sys::signal::{SigSet, Signal, kill, raise};
@@ -17,6 +18,7 @@ use nix::unistd::{ForkResult, Pid, fork};
 
 const GEOMETRY: Geometry = Geometry { units: 300, unit_bytes: 64, members: 4 };
 const LARGER: Geometry = Geometry { units: 500, ..GEOMETRY };
+const SMALL: Geometry = Geometry { units: 64, unit_bytes: 64, members: 3 };
 /// What is made in place of a segment, and whether its header is written over at first.
 const CASES: [(Geometry, bool); 4] =
     [(GEOMETRY, true), (LARGER, true), (GEOMETRY, false), (LARGER, false)];
@@ -80,8 +82,12 @@ impl Stepper {
 
     /// Lets it make this many system calls. Returns whether it succeeded if it has fewer.
     fn step(&self, calls: usize) -> Option<bool> {
-        // It stops where a call begins, and where it ends.
-        (0..2 * calls).find_map(|_| {
+        self.step_half(2 * calls)
+    }
+
+    /// Lets it go on to where a call begins, or where it ends, this many times.
+    fn step_half(&self, halves: usize) -> Option<bool> {
+        (0..halves).find_map(|_| {
             ptrace::syscall(self.0, None).unwrap();
             let status = waitpid(self.0, None).unwrap();
             let has_ended = status != WaitStatus::PtraceSyscall(self.0);
@@ -131,6 +137,23 @@ fn joiner(place: &Place) -> Stepper {
             Some(member)
         })
     })
+}
+
+/// Returns a process that has the segment, and is then told to join, and to do more with its member.
+fn member<T>(segment: &Segment, more: impl FnOnce(Member) -> T) -> Stepper {
+    Stepper::new(|| {
+        let own = Segment::attach_fd(segment.as_fd().try_clone_to_owned().ok()?).ok()?;
+        Some(move || own.join().ok().map(more))
+    })
+}
+
+/// A member joins, allocates all that there is, and is killed.
+fn dies_with_all(segment: &Segment) {
+    let dies = member(segment, |member| {
+        while member.alloc(Layout::new::<u64>()).is_ok() {}
+        member
+    });
+    assert!(dies.finish());
 }
 
 /// Calls `work` with every number of steps, until it says that the process has fewer.
@@ -227,24 +250,10 @@ fn nobody_takes_over_what_somebody_joins() {
 #[test]
 fn a_newcomer_that_stands_still_hides_no_dead_member() {
     for calls in 0.. {
-        let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
-        let segment = Segment::memfd("newcomer", geometry).unwrap();
+        let segment = Segment::memfd("newcomer", Geometry { members: 2, ..SMALL }).unwrap();
         let alice = segment.join().unwrap();
-        let attach = || Segment::attach_fd(segment.as_fd().try_clone_to_owned().ok()?).ok();
-        let bob = Stepper::new(|| {
-            let own = attach()?;
-            Some(move || {
-                let bob = own.join().ok()?;
-                while bob.alloc(Layout::new::<u64>()).is_ok() {}
-                Some(bob)
-            })
-        });
-        assert!(bob.finish());
-        drop(bob);
-        let carol = Stepper::new(|| {
-            let own = attach()?;
-            Some(move || own.join().ok())
-        });
+        dies_with_all(&segment);
+        let carol = member(&segment, |carol| carol);
         let has_joined = carol.step(calls);
         assert_eq!(alice.dead(), 1, "after {calls} calls");
         let found = alice.recover(|_| Fate::Free);
@@ -254,4 +263,37 @@ fn a_newcomer_that_stands_still_hides_no_dead_member() {
             break;
         }
     }
+}
+
+/// Another member comes and dies where a newcomer is stopped: in between its look at a seat and its lock, too.
+#[test]
+fn a_newcomer_hides_nobody_who_dies_before_it_has_a_seat() {
+    each_step(|steps| {
+        let segment = Segment::memfd("dies-before", SMALL).unwrap();
+        let alice = segment.join().unwrap();
+        let carol = member(&segment, |carol| carol);
+        let has_joined = carol.step_half(steps);
+        dies_with_all(&segment);
+        assert!(has_joined.unwrap_or_else(|| carol.finish()), "{steps} steps");
+        let dead = alice.dead();
+        assert_eq!((dead, alice.recover(|_| Fate::Free).freed), (1, 64), "{steps} steps");
+        has_joined.is_none()
+    });
+}
+
+/// A member joins and leaves, and is stopped at each step; another takes the seat when it can, and stays.
+#[test]
+fn who_leaves_takes_no_seat_from_who_comes() {
+    each_step(|steps| {
+        let segment = Segment::memfd("heir", Geometry { members: 2, ..SMALL }).unwrap();
+        let alice = segment.join().unwrap();
+        let leaves = member(&segment, drop);
+        let has_left = leaves.step_half(steps);
+        let dead = alice.dead();
+        let heir = segment.join();
+        let _ = heir.as_ref().map(|heir| heir.alloc(Layout::new::<u64>()).unwrap());
+        let _ = has_left.unwrap_or_else(|| leaves.finish());
+        assert_eq!((dead, alice.recover(|_| Fate::Free).freed), (0, 0), "{steps} steps");
+        has_left.is_none()
+    });
 }

@@ -97,6 +97,33 @@ fn a_hint_that_led_to_nothing_goes() {
     assert_eq!(world.hint(), None);
 }
 
+/// Nor does whoever looked there, and stands still afterwards, keep the slab that is made there.
+#[test]
+fn a_hint_that_led_to_nothing_keeps_no_slab() {
+    let mut made = 0;
+    for step in 0.. {
+        let world = World::new(16);
+        let (mut first, mut second) = (world.sit(1), world.sit(2));
+        let mut makes_and_trims = || {
+            second.alloc_slot().unwrap();
+            let slab = (second.slots[0] / BYTES) << ORDER;
+            second.free_slot().unwrap();
+            assert_eq!(second.trim(), 1, "{step}");
+            slab
+        };
+        let slab = makes_and_trims();
+        world.hint_at(slab);
+        let is_over = die_before(step, || first.alloc_slot()).is_some();
+        if world.hint().is_none() {
+            made += usize::from(makes_and_trims() == slab);
+        }
+        if is_over {
+            break;
+        }
+    }
+    assert!(made > 0, "it was never there");
+}
+
 /// The recoverer stops at any step, and the trimmer closes the slab, and is gone.
 fn at_any_step(goes: impl Fn(&World, &Hand<'_>) + Sync) {
     let recovery = steps_of_a_recovery();
