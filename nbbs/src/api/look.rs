@@ -98,7 +98,8 @@ impl<W: Word> Buddy<'_, W> {
     /// who does more than tell first takes them by [`alloc_at`](crate::Lane::alloc_at).
     ///
     /// Cost: a load for every word in use of which units lie in `range`, and for those above them and below words in
-    /// which merges wait. While others run, it sees what a [`walk`](Buddy::walk) would. Callable from interrupt and signal handlers.
+    /// which merges wait. While others run, it sees what a [`walk`](Buddy::walk) would. Callable from interrupt and signal
+    /// handlers.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], also for an empty range.
