@@ -123,11 +123,12 @@ impl<'a> Idle<'a> {
         matches!(begun, Ok(_) | Err(TRIMS))
     }
 
-    /// Notes that so many slabs were passed, in a region of so many units. The first part is next if there are no
-    /// more, `is_done`, or if each could have been passed twice: others become whole meanwhile.
-    fn note_trimmed(&self, slabs: u64, is_done: bool, all: u64) {
+    /// Notes that so many slabs were passed. The first part is next if there are no more, `is_done`, or if all of what
+    /// was touched could have been passed twice: others become whole meanwhile.
+    fn note_trimmed(&self, slabs: u64, is_done: bool) {
         let passed = slabs + self.left.fetch_add(slabs, Ordering::Relaxed);
-        if is_done || passed > 2 * all {
+        let (_, touched) = self.bytes();
+        if is_done || passed > 2 * touched / UNIT as u64 {
             self.left.store(0, Ordering::Relaxed);
             // Fails if another has gone on.
             _ = self.next.compare_exchange(TRIMS, FIRST, Ordering::Relaxed, Ordering::Relaxed);
@@ -233,7 +234,7 @@ impl Region<'_> {
         let mut left = slabs;
         self.trim_some(&mut left, lane, refused);
         let passed = (slabs - left) as u64;
-        self.idle.note_trimmed(passed, left > 0, self.buddy().units());
+        self.idle.note_trimmed(passed, left > 0);
         passed > 0
     }
 
@@ -322,6 +323,20 @@ mod tests {
         assert!(!idle.is_much());
         idle.note(1 << 20, 0);
         assert!(idle.is_much());
+    }
+
+    #[test]
+    fn slabs_that_become_whole_again_and_again_do_not_keep_a_turn_from_its_parts() {
+        let words: [HeapWord; IDLE_WORDS] = Default::default();
+        let idle = Idle::new(&words, 1 << 30, true);
+        idle.note_touched(8 << 10);
+        for passed in (4..20).step_by(4) {
+            assert!(idle.is_to_trim() && idle.goes_back(), "{passed}");
+            idle.note_trimmed(4, false);
+        }
+        assert!(idle.is_to_trim());
+        idle.note_trimmed(4, false);
+        assert!(!idle.is_to_trim() && idle.goes_back());
     }
 
     #[test]
