@@ -48,12 +48,13 @@ pub fn give_back(idle: u64, touched: u64) {
     }
     if NEXT.compare_exchange(next, now + MOST, Ordering::Relaxed, Ordering::Relaxed).is_ok() {
         let (bytes, is_last) = keeping_errno(|| trim_part(since != UNDER_WAY));
-        let gone = bytes as u64 + GONE.fetch_add(bytes as u64, Ordering::Relaxed);
+        let gone = bytes + GONE.fetch_add(bytes, Ordering::Relaxed);
         if is_last {
-            GONE.store(0, Ordering::Relaxed);
+            all_has_gone();
+        } else {
+            SINCE.store(UNDER_WAY, Ordering::Relaxed);
         }
-        SINCE.store(if is_last { 0 } else { UNDER_WAY }, Ordering::Relaxed);
-        NEXT.store(milliseconds() + pause(bytes as u64, gone, is_last), Ordering::Relaxed);
+        NEXT.store(milliseconds() + pause(bytes, gone, is_last), Ordering::Relaxed);
     }
 }
 

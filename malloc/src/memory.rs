@@ -145,7 +145,7 @@ const PART: usize = 32 << 20;
 
 /// Gives back a part of the free pages of a region in which much is idle, before the first part also what the caller's
 /// cache keeps. Returns how many bytes went to the system, and whether no part is left.
-pub fn trim_part(is_first: bool) -> (usize, bool) {
+pub fn trim_part(is_first: bool) -> (u64, bool) {
     if is_first {
         HEAP.drain();
     }
@@ -154,7 +154,7 @@ pub fn trim_part(is_first: bool) -> (usize, bool) {
     // SAFETY: as above.
     let part = unsafe { HEAP.discard_next(PART, page(), discard) };
     // Refused only if the system's pages had more than 64 KiB.
-    part.map_or((0, true), |part| (part.bytes, part.is_last))
+    part.map_or((0, true), |part| (part.bytes as u64, part.is_last))
 }
 
 /// Returns how much address space the heap gets first: what `NBBS_MALLOC_MIB` says, or as many bytes as the machine has

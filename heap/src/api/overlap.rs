@@ -112,10 +112,11 @@ pub trait Cpu: 'static {
     /// of the region.
     ///
     /// The heap calls it at the end of [`drain`](crate::Heap::drain) and of frees that are more than a hit in a cache,
-    /// until `discard` was called, or the last part of [`discard_next`](crate::Heap::discard_next); then not before an eighth of `touched`, or the least from above, is idle beside what
-    /// was left, or beside the least since. It is for the function to decide whether it is time. It must leave `errno`,
-    /// where there is one, as it is: it is part of a free. In contrast to the other functions it may use the heap,
-    /// other callers may call it meanwhile, and a free in it calls it again. If it panics, the process is aborted.
+    /// until `discard` was called, or the last part of [`discard_next`](crate::Heap::discard_next); then not before an
+    /// eighth of `touched`, or the least from above, is idle beside what was left, or beside the least since. It is for
+    /// the function to decide whether it is time. It must leave `errno`, where there is one, as it is: it is part of a
+    /// free. In contrast to the other functions it may use the heap, other callers may call it meanwhile, and a free in
+    /// it calls it again. If it panics, the process is aborted.
     ///
     /// ```
     /// use nbbs_heap::{Cpu, Heap};

@@ -101,10 +101,9 @@ impl Region<'_> {
     ) -> Discarded {
         // By whole stretches, as what is zero is remembered; and so many that they contain whole pages.
         let units = ((most / UNIT) as u64).max(MOST_UNITS) >> STRETCH_LOG2 << STRETCH_LOG2;
-        if self.trim_next(units as usize, lane, refused) {
-            return Discarded { bytes: 0, is_last: false };
-        }
-        let Some(Part { units, is_last }) = self.take_part(units) else {
+        let has_trimmed = self.trim_next(units as usize, lane, refused);
+        let part = if has_trimmed { None } else { self.take_part(units) };
+        let Some(Part { units, is_last }) = part else {
             return Discarded { bytes: 0, is_last: false };
         };
         // SAFETY: as the caller promises.

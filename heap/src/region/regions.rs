@@ -211,30 +211,37 @@ impl<'a> Memory<'a> {
         mut discard: impl FnMut(NonNull<u8>, usize) -> bool,
     ) -> Result<Discarded, PageError> {
         check_page(page)?;
-        let (mut refused, mut number, mut part, mut is_more) = (0, 0, None, false);
         // Relaxed, here and below: a hint.
-        let first = self.regions.turn.load(Ordering::Relaxed);
-        self.each(|region| {
-            if number >= first && region.is_idle() {
-                is_more |= part.is_some();
-                part = part.or_else(|| {
-                    if !region.goes_back() {
-                        self.ask();
-                    }
-                    let (of, discard) = (&mut refused, &mut discard);
-                    // SAFETY: as the caller promises.
-                    let done = unsafe { region.discard_next(most, page, lane, of, discard) };
-                    Some((number, done))
-                });
+        let (first, mut refused) = (self.regions.turn.load(Ordering::Relaxed), 0);
+        let part = self.first_idle(first, |region| {
+            if !region.goes_back() {
+                self.ask();
             }
-            number += 1;
+            // SAFETY: as the caller promises.
+            unsafe { region.discard_next(most, page, lane, &mut refused, &mut discard) }
         });
         self.refuse_all(refused);
-        let (number, done) = part.unwrap_or((0, Discarded { bytes: 0, is_last: true }));
-        if done.is_last {
-            self.regions.turn.store(if is_more { number + 1 } else { 0 }, Ordering::Relaxed);
+        let (done, behind) = part.unwrap_or((Discarded { bytes: 0, is_last: true }, MOST_REGIONS));
+        if !done.is_last {
+            return Ok(done);
         }
-        Ok(Discarded { is_last: done.is_last && !is_more, ..done })
+        let is_more = self.first_idle(behind, |_| ()).is_some();
+        self.regions.turn.store(if is_more { behind } else { 0 }, Ordering::Relaxed);
+        Ok(Discarded { is_last: !is_more, ..done })
+    }
+
+    /// Returns what `of` returns for the first region, from number `first` on, in which much is idle, and the number
+    /// behind that region's.
+    fn first_idle<R>(
+        &self,
+        first: usize,
+        mut of: impl FnMut(&Region<'static>) -> R,
+    ) -> Option<(R, usize)> {
+        let mut number = 0;
+        self.find(|region| {
+            number += 1;
+            (number > first && region.is_idle()).then(|| (of(region), number))
+        })
     }
 
     /// Adds memory. Writes to it only if it is added.

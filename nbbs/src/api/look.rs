@@ -97,9 +97,8 @@ impl<W: Word> Buddy<'_, W> {
     /// This is for who tells a hypervisor or a system which memory is free. The pieces may be allocated at any moment:
     /// who does more than tell first takes them by [`alloc_at`](crate::Lane::alloc_at).
     ///
-    /// Cost: a load for every word in use of which units lie in `range`, and for those above them and below words in
-    /// which merges wait. While others run, it sees what a [`walk`](Buddy::walk) would. Callable from interrupt and signal
-    /// handlers.
+    /// Cost: that of a [`walk`](Buddy::walk) of the words in which `range` lies, and a load for each word above. While
+    /// others run, it sees what a walk would. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RangeError::OutOfRange`], also for an empty range.
@@ -116,10 +115,10 @@ impl<W: Word> Buddy<'_, W> {
     pub fn walk_free(
         &self,
         range: Range<u64>,
-        mut visit: impl FnMut(Range<u64>),
+        visit: impl FnMut(Range<u64>),
     ) -> Result<(), RangeError> {
         self.on(0).runs.check_range(&range)?;
-        self.look().walk_free(&range, &mut visit);
+        self.look().walk_free(&range, visit);
         Ok(())
     }
 

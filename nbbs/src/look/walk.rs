@@ -58,30 +58,54 @@ pub enum Piece {
 impl<W: Word> Look<'_, W> {
     /// Calls `visit` for every piece of the arena, in ascending order, without gap or overlap.
     pub fn walk(self, visit: impl FnMut(Piece)) {
+        self.walk_in(&(0..self.0.geometry.units()), visit);
+    }
+
+    /// Calls `visit` for the free units of a range of the arena, in ascending order, piece by piece.
+    pub fn walk_free(self, range: &Range<u64>, mut visit: impl FnMut(Range<u64>)) {
+        self.walk_in(range, |piece| {
+            if let Piece::Free { index, order } = piece {
+                visit(index.max(range.start)..(index + (1 << order)).min(range.end));
+            }
+        });
+    }
+
+    /// Calls `visit` for every piece of which some units lie in a range. A piece may lie in it in part; one in use that
+    /// does is cut off at either end.
+    fn walk_in(self, range: &Range<u64>, visit: impl FnMut(Piece)) {
         let mut visitor = Visitor { visit, held: None };
-        self.walk_word(self.0.geometry.top(), 0, &mut visitor);
+        self.walk_word(self.0.geometry.top(), 0, range, &mut visitor);
         visitor.end_run();
     }
 
     /// Reports the pieces of a word and of the words below its split slots.
-    fn walk_word(self, level: usize, idx: u64, visitor: &mut Visitor<impl FnMut(Piece)>) {
+    fn walk_word(
+        self,
+        level: usize,
+        idx: u64,
+        range: &Range<u64>,
+        visitor: &mut Visitor<impl FnMut(Piece)>,
+    ) {
         let word = self.0.read(level, idx);
         let codes = self.0.merged_codes(level, idx, word);
         let whole = self.0.geometry.whole_slots(level, idx);
         let free = self.0.free_slots(level, idx, codes);
         let first = idx << W::SHAPE.slots_log2(level);
         let reserved = if level == 0 { self.0.reserved_slots(idx, codes) } else { 0 };
-        let mut slot = 0;
-        while slot < whole {
-            let index = (first | u64::from(slot)) << W::SHAPE.slot_order(level);
+        let log2 = W::SHAPE.slot_order(level);
+        let in_word = |slot: u64| slot.saturating_sub(first).min(u64::from(whole)) as u32;
+        let end = in_word(range.end.div_ceil(1 << log2));
+        let mut slot = in_word(range.start >> log2);
+        while slot < end {
+            let index = (first | u64::from(slot)) << log2;
             slot += match word::code(codes, slot) {
                 word::FREE => {
                     let order = word::largest_at(free, slot);
-                    visitor.piece(Piece::Free { index, order: order + W::SHAPE.slot_order(level) });
+                    visitor.piece(Piece::Free { index, order: order + log2 });
                     1 << order
                 }
                 word::SPLIT if level > 0 => {
-                    self.walk_word(level - 1, first | u64::from(slot), visitor);
+                    self.walk_word(level - 1, first | u64::from(slot), range, visitor);
                     1
                 }
                 word::RESERVED if reserved >> (2 * slot) & 1 != 0 => {
@@ -95,62 +119,16 @@ impl<W: Word> Look<'_, W> {
                 }
                 code => {
                     let slots = (1 + span::rests_from(codes, slot + 1)).min(whole - slot);
-                    visitor.held(
-                        index,
-                        u64::from(slots) << W::SHAPE.slot_order(level),
-                        code == word::REST,
-                    );
+                    visitor.held(index, u64::from(slots) << log2, code == word::REST);
                     slots
                 }
             };
         }
-        if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
-            self.walk_word(level - 1, first | u64::from(slot), visitor);
-        }
-    }
-}
-
-impl<W: Word> Look<'_, W> {
-    /// Calls `visit` for the free units of a range of the arena, in ascending order, piece by piece.
-    pub fn walk_free(self, range: &Range<u64>, visit: &mut impl FnMut(Range<u64>)) {
-        self.walk_free_word(self.0.geometry.top(), 0, range, visit);
-    }
-
-    /// Reports those of a word and of the words below its split slots.
-    fn walk_free_word(
-        self,
-        level: usize,
-        idx: u64,
-        range: &Range<u64>,
-        visit: &mut impl FnMut(Range<u64>),
-    ) {
-        let codes = self.0.merged_codes(level, idx, self.0.read(level, idx));
-        let free = self.0.free_slots(level, idx, codes);
-        let (log2, first) = (W::SHAPE.slot_order(level), idx << W::SHAPE.slots_log2(level));
-        let beyond = range.end.div_ceil(1 << log2).saturating_sub(first);
-        let end = beyond.min(u64::from(self.0.geometry.whole_slots(level, idx))) as u32;
-        let mut slot = (range.start >> log2).saturating_sub(first).min(u64::from(end)) as u32;
-        while slot < end {
-            let mut slots = 1;
-            match word::code(codes, slot) {
-                word::FREE => {
-                    slots <<= word::largest_at(free, slot);
-                    let index = (first | u64::from(slot)) << log2;
-                    let units = u64::from(slots) << log2;
-                    visit(index.max(range.start)..(index + units).min(range.end));
-                }
-                word::SPLIT if level > 0 => {
-                    self.walk_free_word(level - 1, first | u64::from(slot), range, visit);
-                }
-                _ => {}
-            }
-            slot += slots;
-        }
-        if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx) {
-            let index = (first | u64::from(slot)) << log2;
-            if range.start < index + (1 << log2) && index < range.end {
-                self.walk_free_word(level - 1, first | u64::from(slot), range, visit);
-            }
+        // The last slot of the arena's last word, if the range reaches it.
+        if let Some((slot, _)) = self.0.geometry.partial_slot(level, idx)
+            && (first | u64::from(slot)) << log2 < range.end
+        {
+            self.walk_word(level - 1, first | u64::from(slot), range, visitor);
         }
     }
 }

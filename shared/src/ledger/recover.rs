@@ -138,16 +138,17 @@ impl<W: Word> Ledger<'_, W> {
         });
         let settled = self.settle(seat, liveness, &orphans, deaths);
         recovery.pending = settled.pending;
-        for Found { index, tag } in left.into_iter().chain(settled.taken) {
-            if self.tag_of(index) != Some(tag) {
+        for found in left.into_iter().chain(settled.taken) {
+            if !self.has_tag(&found) {
                 // The member to which it was sent has taken it.
                 continue;
             }
+            let Found { index, tag } = found;
             let units = match self.len(seat, index) {
                 Ok(units) => units,
                 Err(NotHeld::By(_)) => continue,
                 // It has freed it, too.
-                Err(_) if self.tag_of(index) != Some(tag) => continue,
+                Err(_) if !self.has_tag(&found) => continue,
                 Err(_) => {
                     recovery.damaged += 1;
                     continue;
