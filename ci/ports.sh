@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
 # Checks other platforms: the oldest supported Rust; a part of the tests with it, on 32 bits (i686, with those of the
 # heap) and, under qemu, on AArch64; tests of threads' caches where thread-locals are keys of the C library, as on
-# Android; builds without an operating system; the message for a target without 64-bit atomics. Installs what it needs by
-# rustup and from Debian's packages, or says that it cannot. Takes seven minutes.
+# Android; what the README's two commands build, for macOS and Windows, where nothing is run; builds without an operating
+# system; the message for a target without 64-bit atomics. Installs what it needs by rustup and from Debian's packages, or
+# says that it cannot. Takes nine minutes.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 export CARGO_BUILD_JOBS=${CARGO_BUILD_JOBS:-2}
@@ -17,10 +18,11 @@ rust=$(sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 [ -n "$rust" ] || failed "Cargo.toml names no rust-version"
 # Each of them builds all that is built for it: a share is tried.
 mapfile -t without_os < <(printf '%s\n' aarch64-unknown-none riscv64gc-unknown-none-elf x86_64-unknown-none wasm32-unknown-unknown | share)
+mapfile -t other_systems < <(printf '%s\n' aarch64-apple-darwin x86_64-pc-windows-gnu | share)
 without_atomics=thumbv7em-none-eabihf
 without_swaps=thumbv6m-none-eabi
 verify/install.sh rustup toolchain install "$rust" --profile minimal >"$said" 2>&1 || failed "no Rust $rust: $(tail -n 1 "$said")"
-verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${without_os[@]}" $without_atomics $without_swaps >"$said" 2>&1 ||
+verify/install.sh rustup target add i686-unknown-linux-gnu aarch64-unknown-linux-gnu "${other_systems[@]}" "${without_os[@]}" $without_atomics $without_swaps >"$said" 2>&1 ||
     failed "not every target can be installed: $(tail -n 1 "$said")"
 tools=(gcc-i686-linux-gnu libc6-dev-i386-cross gcc-aarch64-linux-gnu libc6-dev-arm64-cross qemu-user)
 if ! dpkg -s "${tools[@]}" >/dev/null 2>&1; then
@@ -80,6 +82,12 @@ if grep -q keys <<<"$platforms"; then
     tests=(cache_stress cache_threads fork owned)
     tested "thread-locals by keys of the C library" by_keys
 fi
+
+for target in "${other_systems[@]}"; do
+    RUSTFLAGS='-D warnings' cargo check --quiet --tests --examples --target "$target" >"$said" 2>&1 ||
+        { tail -n 40 "$said"; failed "what the README's commands build does not build for $target"; }
+    echo "ports: what the README's commands build passes the compiler for $target"
+done
 
 # bare TARGET PACKAGE FEATURES: builds a package, not optimised, as it is not run.
 bare() {
@@ -146,4 +154,4 @@ ram=$(sed -n 's/^bytes of bookkeeping: //p' "$said")
 [ -n "$ram" ] || failed "heap/tests/ram.rs does not say how much small heaps keep to themselves"
 echo "ports: bytes that a small heap keeps to itself before the first allocation: $ram"
 echo "ports: examples/firmware links for $without_swaps and $without_atomics: bytes of code to allocate and free $pairs, to resize too $resize, with collections $bytes"
-echo "Rust $rust, tests on ${platforms//$'\n'/, }, ${without_os[*]}, $without_atomics and $without_swaps are in order"
+echo "Rust $rust, tests on ${platforms//$'\n'/, }, ${other_systems[*]}, ${without_os[*]}, $without_atomics and $without_swaps are in order"

@@ -1,4 +1,5 @@
 //! Threads that do not share their descriptors. Alone in its file, as such a thread holds open whatever was.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 use std::mem::forget;

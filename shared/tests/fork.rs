@@ -1,4 +1,5 @@
 //! Members and `fork`: a child has the parent's locks and not its mapping.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 use std::io::{Read, Write, pipe};

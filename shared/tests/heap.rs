@@ -1,4 +1,5 @@
 //! Memory of the heap and of blocks, each in place of the other.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 

@@ -1,4 +1,5 @@
 //! Which calls allocate memory of the process: none of a member's but recovery, and a trim, alone or before a refusal.
+#![cfg(target_os = "linux")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::cell::Cell;

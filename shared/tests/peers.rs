@@ -1,5 +1,6 @@
 //! Segments made by Rust and by C are one: each frees what the other has left. `NBBS_PEER` names
 //! capi/tests/shared/peer.c, compiled; `capi/ci/shared.sh` does that.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 use std::ffi::CStr;

@@ -1,4 +1,5 @@
 //! Files that are segments, were to become one, or are none.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 use std::fs::{self, File, OpenOptions};

@@ -1,5 +1,6 @@
 //! Creators, and processes that join or leave, are stopped before each of their system calls, while others create or
 //! join.
+#![cfg(target_os = "linux")]
 
 use std::alloc::Layout;
 use std::fs::{self, OpenOptions};

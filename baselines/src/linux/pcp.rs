@@ -65,14 +65,19 @@ pub struct LinuxPcp {
 }
 
 impl LinuxPcp {
-    /// Creates an arena as [`Linux::new`] does.
+    /// Creates an arena as [`Linux::new`] does, with lists for the CPUs of this machine.
     ///
     /// # Panics
     /// See [`Linux::new`].
     #[must_use]
     pub fn new(units: u64, max_order: u32) -> Self {
-        let cpus = Box::new(array::from_fn(|_| PerCpu::default()));
         let online = thread::available_parallelism().map_or(1, usize::from);
+        Self::for_cpus(online, units, max_order)
+    }
+
+    /// The more CPUs are online, the less each of them keeps.
+    fn for_cpus(online: usize, units: u64, max_order: u32) -> Self {
+        let cpus = Box::new(array::from_fn(|_| PerCpu::default()));
         Self { linux: Linux::new(units, max_order), cpus, limits: Limits::new(units, online) }
     }
 
@@ -189,7 +194,7 @@ mod tests {
     const BATCH: usize = 63;
 
     fn gib() -> LinuxPcp {
-        LinuxPcp::new(1 << 18, 10)
+        LinuxPcp::for_cpus(2, 1 << 18, 10)
     }
 
     #[test]
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn nothing_is_refused_while_another_cpu_has_it_listed() {
-        let linux = LinuxPcp::new(8, 3);
+        let linux = LinuxPcp::for_cpus(2, 8, 3);
         let block = linux.alloc(0, 0).unwrap();
         linux.free(0, block, 0).unwrap();
         assert_eq!(linux.alloc(1, 3), Some(0));
@@ -213,7 +218,7 @@ mod tests {
 
     #[test]
     fn what_is_too_much_for_a_list_goes_back_to_the_zone() {
-        let linux = LinuxPcp::new(1 << 12, 10);
+        let linux = LinuxPcp::for_cpus(2, 1 << 12, 10);
         let blocks: Vec<u64> = (0..1 << 12).filter_map(|_| linux.alloc(0, 0)).collect();
         blocks.iter().for_each(|&block| linux.free(0, block, 0).unwrap());
         assert!(linux.lists(0).lock().frames < linux.limits.high.1);
@@ -259,7 +264,7 @@ mod tests {
 
     #[test]
     fn huge_pages_have_a_list_and_what_lies_between_has_none() {
-        let linux = LinuxPcp::new(1 << 15, 10);
+        let linux = LinuxPcp::for_cpus(2, 1 << 15, 10);
         let huge = linux.alloc(0, 9).unwrap();
         assert_eq!(linux.lists(0).lock().frames, 512);
         linux.free(0, huge, 9).unwrap();

@@ -134,9 +134,7 @@ fn drain_all<W: Word>(caches: &Caches<'_, W>) {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::AtomicU64;
-
-    use super::{number, with_nbbs_cached};
+    use super::number;
 
     #[test]
     fn a_number_is_one_threads_at_a_time() {
@@ -152,7 +150,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn nothing_is_stranded_with_an_idle_thread() {
-        with_nbbs_cached::<AtomicU64>(1 << 12, &mut |back_end| {
+        super::with_nbbs_cached::<std::sync::atomic::AtomicU64>(1 << 12, &mut |back_end| {
             std::thread::scope(|scope| {
                 let other = scope.spawn(|| back_end.alloc(1, 0).unwrap());
                 let block = other.join().unwrap();

@@ -5,7 +5,7 @@ use super::row::Passes;
 use crate::args::UNIT_BYTES;
 use crate::median::{hundredths, median};
 use crate::row::Row;
-use crate::table::{Column, hundredths as to_hundredths, most, or_dash, time};
+use crate::table::{Column, hundredths as to_hundredths, most, or_dash};
 
 /// A figure that only one workload has.
 pub struct Own {
@@ -81,13 +81,17 @@ pub static SCALING: Own = Own {
 };
 
 /// How often the other threads waited for a suspended one. The module `suspended` fills it in.
+#[cfg(unix)]
 pub static STALLED: Own = Own {
     set: |_, _, _| {},
     columns: &[("stalled, p99.9 if not", |rows| {
         let row = most(rows);
         let figures = row.figure("stalled").zip(row.figure("suspensions"));
         let Some((stalled, of)) = figures else { return "-".to_owned() };
-        format!("{stalled} of {of}, {}", or_dash(row.figure("baseline_p999_ns"), time))
+        format!(
+            "{stalled} of {of}, {}",
+            or_dash(row.figure("baseline_p999_ns"), crate::table::time)
+        )
     })],
 };
 

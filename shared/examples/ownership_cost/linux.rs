@@ -1,7 +1,4 @@
-//! What ownership costs: an allocation and a free by a member of a segment, beside the same by the buddy allocator
-//! alone, over words of this process's, which looks for the order of what it frees, or is told. In turn, a thousand
-//! pairs at a time. `ownership_cost buddy|sized|member|heap ORDER PAIRS` makes so many pairs of one, for whoever counts
-//! instructions; `sized` tells the buddy allocator the order of what it frees.
+//! The pairs, and the table of what they take.
 
 use std::alloc::Layout;
 use std::error::Error;
@@ -16,7 +13,7 @@ const UNITS: u64 = 1 << 18;
 const PAIRS: u32 = 1000;
 const ROUNDS: usize = 4000;
 
-fn main() -> Result<(), Box<dyn Error>> {
+pub fn main() -> Result<(), Box<dyn Error>> {
     let segment = Segment::memfd("cost", Geometry { units: UNITS, unit_bytes: 64, members: 8 })?;
     let member = segment.join()?;
     let metadata = MetadataBox::new(UNITS)?;
