@@ -91,11 +91,11 @@ impl<W: Word> Buddy<'_, W> {
         self.look().walk(visit);
     }
 
-    /// Calls `visit` for all free units in `range`, in ascending order: with one piece of them after the other, none of
-    /// which is empty. Neighbouring pieces are not joined.
+    /// Calls `visit` for every piece of free units in `range`, in ascending order. No piece is empty, and neighbouring
+    /// pieces are not joined.
     ///
-    /// This is for who tells a hypervisor or a system which memory is free. The pieces may be allocated at any moment:
-    /// who does more than tell first takes them by [`alloc_at`](crate::Lane::alloc_at).
+    /// This is for callers that tell a hypervisor or a system which memory is free. The pieces may be allocated at any
+    /// moment: a caller that does more than tell must first take them by [`alloc_at`](crate::Lane::alloc_at).
     ///
     /// Cost: that of a [`walk`](Buddy::walk) of the words in which `range` lies, and a load for each word above. While
     /// others run, it sees what a walk would. Callable from interrupt and signal handlers.

@@ -4,7 +4,7 @@
 //! buddy     an arena: creation, short forms                lane      operations on blocks, from one lane
 //! look      queries, statistics, the audit                 units     runs of an exact number of units
 //! reserve   reserving units, adding memory                 resize    shrink, grow, split
-//! owned     blocks that free themselves                    number    which lane a thread has
+//! owned     blocks that free themselves                    thread    the lane of the calling thread
 //! mend      repairs what dead threads left behind
 //! ```
 
@@ -12,17 +12,17 @@ mod buddy;
 mod lane;
 mod look;
 mod mend;
-mod number;
 mod owned;
 mod reserve;
 mod resize;
+mod thread;
 mod units;
 
 pub use buddy::Buddy;
 pub use lane::Lane;
-pub use number::default_lane;
-#[cfg(feature = "std")]
-pub use number::next_lane;
-#[cfg(feature = "std")]
-pub(crate) use number::process;
 pub use owned::Block;
+pub use thread::default_lane;
+#[cfg(feature = "std")]
+pub use thread::next_lane;
+#[cfg(feature = "std")]
+pub(crate) use thread::process;

@@ -56,7 +56,7 @@ impl<W: Word> Blocks<'_, W> {
     pub(super) fn look_beside<const LEAF: bool>(self, cursor: u64, order: u32) -> Beside {
         let (level, log2) = level_and_log2::<LEAF, W>(order);
         let (area, near) = W::SHAPE.parent(cursor);
-        // The top word never is, so directly below it a search looks.
+        // The top word never is whole, so directly below it only a search finds room.
         if !self.geometry().is_whole(level + 1, area) {
             return Beside::Unknown;
         }

@@ -45,8 +45,8 @@ impl Caps {
         Self { blocks, unchecked: blocks, large: 9, checked: false }.checked(cfg!(debug_assertions))
     }
 
-    /// Creates the default, lowered so that as many caches of it as `caches` keep an eighth of an arena of `units`
-    /// units at most: no order keeps more units than a limit, which is halved as often as that takes.
+    /// Creates the default, lowered so that `caches` caches together keep at most an eighth of an arena of `units`
+    /// units: no order keeps more units than a limit, which is halved as often as that takes.
     ///
     /// ```
     /// use nbbs::Caps;

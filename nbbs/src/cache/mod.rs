@@ -8,26 +8,26 @@
 //! turn      which operation may use a CPU's cache, and how the cache is drained
 //! front     refills, drains and checks, between a cache and the buddy allocator
 //! stacks    the blocks in a cache, in plain words     caps    how many there may be
-//! audit     what is cached, and whether it is in order
+//! look      what is cached, statistics, the audit
 //! ```
 //!
 //! To the buddy allocator a cached block is an allocated one: its protocol knows nothing of caches. A hit takes no
 //! read-modify-write.
 
-mod audit;
 mod caps;
 mod cpus;
 mod frees;
 mod front;
+mod look;
 mod owned;
 mod stacks;
 #[cfg(feature = "std")]
 mod threads;
 mod turn;
 
-pub use audit::Cached;
 pub use caps::Caps;
 pub use cpus::{Caches, cache_words};
+pub use look::Cached;
 pub use owned::Cache;
 #[cfg(feature = "std")]
 pub use threads::ThreadCaches;

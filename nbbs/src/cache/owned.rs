@@ -2,9 +2,9 @@
 
 use core::fmt;
 
-use super::audit::Cached;
 use super::caps::Caps;
 use super::front::Front;
+use super::look::Cached;
 use super::stacks::{PART_WORDS, Stacks};
 use crate::api::Buddy;
 use crate::error::{AllocError, FreeError};
@@ -97,7 +97,7 @@ impl<'a, W: Word> Cache<'a, W> {
     /// let mut cache = buddy.cache(0);
     /// let block = cache.alloc(0)?;
     /// cache.free_sized(block, 0)?;
-    /// assert_eq!(cache.alloc(6)?, 0); // all of it: nothing is kept from who needs it
+    /// assert_eq!(cache.alloc(6)?, 0); // all of it: the cache gives back what it keeps before it refuses
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     #[inline]
@@ -187,7 +187,7 @@ impl<'a, W: Word> Cache<'a, W> {
         front.lane.free_sized(index, order)
     }
 
-    /// Gives all cached blocks back to the buddy allocator.
+    /// Gives all cached blocks back to the buddy allocator. Cost: a read-modify-write for each word in which they lie.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -228,7 +228,7 @@ impl<'a, W: Word> Cache<'a, W> {
     }
 
     /// Returns the number of blocks that the buddy allocator did not take back: each was freed twice, or with a wrong
-    /// order.
+    /// order. Cost: none, as it is kept in the cache.
     ///
     /// ```
     /// # use nbbs::{Cache, Caps};

@@ -41,7 +41,7 @@ pub(super) const fn capacity(class: usize) -> u64 {
 
 /// Returns the word of a block in a stack. It is always within the cache, whatever a count may say.
 #[inline(always)]
-const fn slot(class: usize, at: u64) -> usize {
+const fn word_of(class: usize, at: u64) -> usize {
     if class < SMALL {
         SMALL_PLACES + (class * SMALL_ROOM + at as usize) % (SMALL * SMALL_ROOM)
     } else {
@@ -72,7 +72,7 @@ pub(super) trait Stacks {
     #[inline(always)]
     fn block(&self, class: usize, at: u64) -> u64 {
         // Relaxed: the owner wrote it; for other readers see `count`.
-        self.get(slot(class, at), Ordering::Relaxed)
+        self.get(word_of(class, at), Ordering::Relaxed)
     }
 
     /// Returns how often `index` is among the blocks of a class.
@@ -101,14 +101,14 @@ pub(super) trait Stacks {
     #[inline(always)]
     fn may_be_on_top(&self, class: usize, count: u64, index: u64) -> bool {
         // Relaxed: as in `block`.
-        self.get(slot(class, count) - 1, Ordering::Relaxed) == index
+        self.get(word_of(class, count) - 1, Ordering::Relaxed) == index
     }
 
     /// Adds a block to the `count` that are there.
     #[inline(always)]
     fn push(&mut self, class: usize, count: u64, index: u64) {
         // Relaxed: `set_count` publishes it.
-        self.set(slot(class, count), index, Ordering::Relaxed);
+        self.set(word_of(class, count), index, Ordering::Relaxed);
         self.set_count(class, count + 1);
     }
 
@@ -125,7 +125,7 @@ pub(super) trait Stacks {
         for at in taken..count {
             let block = self.block(class, at);
             // Relaxed: `set_count` publishes it.
-            self.set(slot(class, at - taken), block, Ordering::Relaxed);
+            self.set(word_of(class, at - taken), block, Ordering::Relaxed);
         }
         self.set_count(class, count - taken);
         taken as usize

@@ -5,8 +5,8 @@ use core::mem::{ManuallyDrop, forget, take};
 use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
-use super::audit::Cached;
 use super::caps::Caps;
+use super::look::Cached;
 use super::owned::Cache;
 use crate::api::{Buddy, default_lane, process};
 use crate::error::{AllocError, FreeError};
@@ -224,6 +224,8 @@ impl ThreadCaches {
 
     /// Frees into the calling thread's cache, as [`Cache::free`] does.
     ///
+    /// Cost: a thread-local read, and that of [`Cache::free`].
+    ///
     /// # Errors
     /// Those of [`Cache::free`].
     ///
@@ -241,6 +243,8 @@ impl ThreadCaches {
     }
 
     /// Frees into the calling thread's cache, as [`Cache::free_sized`] does.
+    ///
+    /// Cost: a thread-local read, and that of [`Cache::free_sized`].
     ///
     /// # Errors
     /// Those of [`Cache::free_sized`].
@@ -266,7 +270,7 @@ impl ThreadCaches {
     }
 
     /// Gives back everything that the calling thread keeps. A handler that interrupts an operation of its thread gives
-    /// back nothing. A thread without a cache gets none.
+    /// back nothing. A thread without a cache gets none. Cost: a thread-local read, and that of [`Cache::drain`].
     ///
     /// ```
     /// # use nbbs::{Metadata, ThreadCaches};
@@ -281,7 +285,8 @@ impl ThreadCaches {
         self.with_own(Cache::drain);
     }
 
-    /// Asks all threads to give back everything that they keep, with their next operation.
+    /// Asks all threads to give back everything that they keep, with their next operation. Cost: one read-modify-write.
+    /// Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Metadata, ThreadCaches};

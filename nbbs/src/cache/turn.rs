@@ -133,7 +133,8 @@ impl<'a, W: Word> Caches<'a, W> {
         }
     }
 
-    /// Asks all CPUs, as [`ask`](Self::ask) asks one.
+    /// Asks all CPUs, as [`ask`](Self::ask) asks one, with its cost for each. Callable by any CPU, and from interrupt
+    /// and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -204,8 +205,9 @@ impl<'a, W: Word> Caches<'a, W> {
     ///
     /// What the dead caller had in hand is lost: at most the block that it was allocating or freeing, and the blocks that
     /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The next
-    /// operation under that number gives back all others, as the dead may have been asked to. May only be called while
-    /// nobody is in an operation under that number, or in `drain_all`.
+    /// operation under that number gives back all others, as the dead may have been asked to. Cost: one load, one
+    /// read-modify-write and one store. May only be called while nobody is in an operation under that number, or in
+    /// `drain_all`; so not from a handler, which may have interrupted one.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -220,8 +222,9 @@ impl<'a, W: Word> Caches<'a, W> {
         if let Some(part) = self.part(cpu) {
             // Relaxed: a caller that knows of the death has learnt it in a way that orders the death before this.
             let died_busy = part.get(BUSY, Ordering::Relaxed) != 0;
-            // Both Release: as in `untake` and `end`, on behalf of the dead. The dead may have been giving everything back,
-            // as it was asked to; a taker was. First, as who does this may die in it, too.
+            // Both Release: as in `untake` and `end`, on behalf of the dead. A dead owner may have been answering a
+            // request, and a dead taker was emptying the cache, so either leaves a request. That is written first, as
+            // this caller may die here, too.
             let to_do = |old| if died_busy || old & TAKEN != 0 { ASK } else { old };
             part.change(0, to_do, Ordering::Release);
             part.0[BUSY].store(0, Ordering::Release);

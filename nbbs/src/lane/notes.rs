@@ -75,9 +75,9 @@ impl<'a, W: Word> Notes<'a, W> {
     /// that was on the same level.
     #[inline(always)]
     pub fn cursor(self, order: u32) -> Option<u64> {
-        let mark = level_mark::<W>(order);
-        let number = self.0[cursor_at(order)].load(Ordering::Relaxed).wrapping_sub(mark);
-        let is_its = mark == 0 || number >> LEVEL_SHIFT == 0 || number == NOWHERE + 1;
+        let level = level_bits::<W>(order);
+        let number = self.0[cursor_at(order)].load(Ordering::Relaxed).wrapping_sub(level);
+        let is_its = level == 0 || number >> LEVEL_SHIFT == 0 || number == NOWHERE + 1;
         number.checked_sub(1).filter(|_| is_its)
     }
 
@@ -85,8 +85,8 @@ impl<'a, W: Word> Notes<'a, W> {
     #[inline(always)]
     pub fn set_cursor(self, order: u32, idx: u64) {
         // Wraps only where a number from another arena's words is stored.
-        let (cursor, mark) = (&self.0[cursor_at(order)], level_mark::<W>(order));
-        let stored = mark.wrapping_add(idx).wrapping_add(1);
+        let (cursor, level) = (&self.0[cursor_at(order)], level_bits::<W>(order));
+        let stored = level.wrapping_add(idx).wrapping_add(1);
         if cursor.load(Ordering::Relaxed) != stored {
             cursor.store(stored, Ordering::Relaxed);
         }
@@ -318,7 +318,7 @@ const fn path_at(path: Path) -> usize {
 
 /// Returns what is added to a cursor that several orders share: the level of its word.
 #[inline(always)]
-const fn level_mark<W: Word>(order: u32) -> u64 {
+const fn level_bits<W: Word>(order: u32) -> u64 {
     if (order as usize) < CURSOR_ORDERS - 1 {
         return 0;
     }

@@ -15,8 +15,9 @@ use crate::word::{self, span};
 #[derive(Clone, Copy)]
 pub(super) struct Wanted {
     pub units: u64,
-    /// The power of two of which the first unit must be a multiple, when `offset` is added. That is smaller.
+    /// The power of two of which the first unit plus `offset` must be a multiple.
     pub align: u64,
+    /// Smaller than `align`.
     pub offset: u64,
     pub top_down: bool,
 }

@@ -52,8 +52,9 @@ impl<W: Word> Tree<'_, W> {
             let (above, slot) = W::SHAPE.parent(idx);
             let mut word_above = self.read(level + 1, above);
             if word_above & word::MARK != 0 && word::code(word_above, slot) == word::FREE {
-                // Perhaps of a `split_over` that has seen what the caller has cleared since. A later mark is of one that
-                // sees the word empty, so it is not cleared again: it may be of a merge that would begin again each time.
+                // The mark may be of a `split_over` that saw what the caller has cleared since. It is cleared only
+                // once: a later one is of a caller that sees the word empty, perhaps of a merge, which would have to
+                // begin again each time.
                 word_above = self.raise(level + 1, above, 0);
             }
             match word::code(word_above, slot) {

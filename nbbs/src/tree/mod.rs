@@ -90,10 +90,10 @@ impl<'a, W: Word> Tree<'a, W> {
     /// Returns the epoch: a number that every inspection above level 1 changes.
     #[inline(always)]
     pub fn epoch(&self) -> u64 {
-        // Relaxed where fences are: the caller has one before it, and before a look at the path one behind it. Pairs
-        // with the increment in `end_epoch`. After a claim or a clear: an inspection that has not incremented the epoch
-        // yet reads that claim or clear later. Before a look at the path: a mark that the look misses increments it
-        // later. What a noted epoch publishes, the reader of the note has acquired with the note.
+        // Relaxed where there are fences: the caller has one before this load, and before a look at the path one after
+        // it. Pairs with the increment in `end_epoch`. After a claim or a clear: an inspection that has not incremented
+        // the epoch yet reads that claim or clear later. Before a look at the path: a mark that the look misses
+        // increments it later. What a noted epoch publishes, the reader of the note has acquired with the note.
         self.epoch.load(BETWEEN_FENCES)
     }
 

@@ -87,7 +87,8 @@ pub enum ZoneError {
 /// that may allocate anywhere take the preference list first. It is as lock-free as the arenas. Cost: that of the
 /// operation in its zone, plus a binary search of the zones to find it; an allocation tries one zone after the other.
 /// Errors also number units among all zones; what an `OutOfRange` names as the units of the arena is where the zone
-/// ends. No block or run spans two zones. The statistics of a zone are those of its arena.
+/// ends. No block or run spans two zones. The statistics of a zone are those of its arena. Every method may be called
+/// where that of a [`Lane`] may.
 ///
 /// ```
 /// use nbbs::{Buddy, Metadata, Zone, Zones};

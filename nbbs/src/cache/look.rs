@@ -1,4 +1,4 @@
-//! What is cached, and whether it is in order.
+//! Queries: what is cached, statistics, the audit.
 
 use super::caps::Caps;
 use super::cpus::Caches;
@@ -47,6 +47,7 @@ impl<W: Word> Caches<'_, W> {
     /// Returns how many blocks and units all CPUs keep.
     ///
     /// Cost: 10 loads for each CPU. While others run, the numbers are read one after the other, not at one instant.
+    /// Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -68,7 +69,9 @@ impl<W: Word> Caches<'_, W> {
     /// Returns [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
     ///
     /// While others run, a block that enters or leaves a cache may be counted either as cached or as used. So may all
-    /// that a cache keeps of an order, while it gives back blocks of that order.
+    /// that a cache keeps of an order, while it gives back blocks of that order. Cost: that of
+    /// [`Buddy::stats`](crate::Buddy::stats) and of [`cached`](Self::cached). Callable from interrupt and signal
+    /// handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -94,7 +97,7 @@ impl<W: Word> Caches<'_, W> {
     }
 
     /// Returns the number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or with a
-    /// wrong order.
+    /// wrong order. Cost: a load for each CPU. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
