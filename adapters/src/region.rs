@@ -129,7 +129,7 @@ impl<'a, W: Word> Region<'a, W> {
         Ok(self.address_of(index))
     }
 
-    /// Allocates the `frames` frames from `address` on.
+    /// Allocates the `frames` frames from `address` on. Cost: that of [`Lane::alloc_at`](nbbs::Lane::alloc_at).
     ///
     /// # Errors
     /// [`RegionError::Address`], or those of [`Lane::alloc_at`](nbbs::Lane::alloc_at).
@@ -151,7 +151,8 @@ impl<'a, W: Word> Region<'a, W> {
         claimed.map(|_| ()).map_err(|error| RegionError::Request { error, base })
     }
 
-    /// Frees the `frames` frames from `address` on, which were allocated together.
+    /// Frees the `frames` frames from `address` on, which were allocated together. Cost: that of
+    /// [`Lane::free_units`](nbbs::Lane::free_units).
     ///
     /// # Errors
     /// [`RegionError::Address`], or those of [`Lane::free_units`](nbbs::Lane::free_units).

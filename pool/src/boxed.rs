@@ -66,7 +66,7 @@ impl<'a, T, W: Word> PoolBox<'a, T, W> {
         self.chunk
     }
 
-    /// Frees the slot and returns the object.
+    /// Frees the slot and returns the object. Cost: one read-modify-write.
     ///
     /// ```
     /// use nbbs_pool::{Pool, PoolBox};

@@ -152,6 +152,9 @@ impl Config {
     /// Checks whether a pool could ever have `slots` slots of `stride` bytes each, whatever memory its source has: its
     /// limit allows so many, they take `isize::MAX` bytes at most, and they lie in 2^31 - 8 chunks at most.
     ///
+    /// # Errors
+    /// [`Exhausted::Slots`] with the most slots that the pool could have.
+    ///
     /// ```
     /// use nbbs_pool::{Config, Exhausted};
     ///
@@ -160,9 +163,6 @@ impl Config {
     /// assert!(Config::new().check_slots(1000, 8).is_ok());
     /// assert!(Config::new().check_slots(usize::MAX / 8, 8).is_err());
     /// ```
-    ///
-    /// # Errors
-    /// [`Exhausted::Slots`] with the most slots that the pool could have.
     pub const fn check_slots(&self, slots: usize, stride: usize) -> Result<(), Exhausted> {
         let by_bytes = isize::MAX as usize / if stride == 0 { 1 } else { stride };
         let by_chunks = self.chunk_size.saturating_mul(MOST_CHUNKS);

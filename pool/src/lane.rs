@@ -39,7 +39,7 @@ impl Lane {
     /// Returns chunk and word of the last claim.
     #[inline]
     pub(crate) fn cursor(&self) -> Option<(usize, usize)> {
-        // Relaxed, here and below: hints, and counts for who asks.
+        // Relaxed, here and below: hints, and counts, which publish nothing.
         let cursor = self.cursor.load(Ordering::Relaxed).checked_sub(1)?;
         Some(((cursor >> WORD_BITS) as usize, (cursor & ((1 << WORD_BITS) - 1)) as usize))
     }

@@ -129,6 +129,9 @@ impl<T, W: Word> Way<'_, T, W> {
 impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     /// Allocates an object that the box owns. Cost: a read-modify-write where it keeps no slot, which claims up to 64.
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let mut local = pool.local();
@@ -136,9 +139,6 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
     /// assert_eq!(*one, 1);
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow. The error has the value.
     #[inline]
     pub fn alloc(&mut self, value: T) -> Result<PoolBox<'a, T, W>, Full<T>> {
         match self.take_slot() {
@@ -179,7 +179,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         unsafe { self.keep(at, chunk) };
     }
 
-    /// Frees the slot and returns the object.
+    /// Frees the slot and returns the object. Cost: that of [`free`](Self::free).
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -197,7 +197,7 @@ impl<'a, T, S: ChunkSource, W: Word> Local<'a, T, S, W> {
         value
     }
 
-    /// Returns how many slots are kept: claimed, and not in use.
+    /// Returns how many slots are kept: claimed, and not in use. Cost: 17 loads.
     ///
     /// ```
     /// assert_eq!(nbbs_pool::Pool::<u32>::new().local().kept(), 0);

@@ -62,15 +62,15 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// Claims a slot for the caller, by one read-modify-write, and returns its number in the chunk. `lane` is as for
     /// [`alloc_on`](Self::alloc_on).
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
     /// let (slots, slot) = pool.claim_slot_on(0)?;
     /// assert!(slot < slots.len());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow.
     #[inline]
     pub fn claim_slot_on(&self, lane: usize) -> Result<(Slots<'_, T>, usize), Exhausted> {
         self.claim_slot(lane).map(|(chunk, slot)| (Slots(chunk), slot))
@@ -79,6 +79,9 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// Claims up to `most` free slots of one word for the caller, by one read-modify-write, and returns the word's
     /// number and the slots' bits. See [`with_marks`](Self::with_marks) for an example.
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new().limit(3));
     /// let (slots, word, bits) = pool.claim_slots_on(0, 64)?;
@@ -86,9 +89,6 @@ impl<T, S: ChunkSource> Pool<T, S> {
     /// assert!(pool.claim_slots_on(0, 1).is_err());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow.
     pub fn claim_slots_on(
         &self,
         lane: usize,
@@ -179,15 +179,15 @@ impl<'a, T> Slots<'a, T> {
 
     /// Returns the slots of a word that were claimed at some time during the call.
     ///
+    /// # Panics
+    /// If there is no such word.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
     /// let (slots, word, bits) = pool.claim_slots_on(0, 3)?;
     /// assert_eq!(slots.claimed(word), bits);
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Panics
-    /// If there is no such word.
     #[must_use]
     pub fn claimed(self, word: usize) -> u64 {
         assert!(word < self.0.words(), "word {word} of {}", self.0.words());
@@ -216,6 +216,9 @@ impl<'a, T> Slots<'a, T> {
 
     /// The chunk that [`into_raw`](Self::into_raw) made a pointer of. See there for an example.
     ///
+    /// # Safety
+    /// The pointer comes from there, of a pool with objects of the same type, which outlives `'a`.
+    ///
     /// ```
     /// use nbbs_pool::{Config, Global, Pool, Slots};
     ///
@@ -226,9 +229,6 @@ impl<'a, T> Slots<'a, T> {
     /// assert_eq!(same.begin(), slots.begin());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Safety
-    /// The pointer comes from there, of a pool with objects of the same type, which outlives `'a`.
     #[must_use]
     #[inline(always)]
     pub unsafe fn from_raw(name: NonNull<c_void>) -> Self {
@@ -239,6 +239,10 @@ impl<'a, T> Slots<'a, T> {
 
     /// Gives claimed slots of a word back, by one read-modify-write.
     ///
+    /// # Safety
+    /// The slots were claimed for the caller, or handed over to it, and nobody uses them from now on; no object is in
+    /// them.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
     /// let (slots, word, bits) = pool.claim_slots_on(0, 3)?;
@@ -247,10 +251,6 @@ impl<'a, T> Slots<'a, T> {
     /// assert_eq!(slots.claimed(word), 0);
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Safety
-    /// The slots were claimed for the caller, or handed over to it, and nobody uses them from now on; no object is in
-    /// them.
     #[inline]
     pub unsafe fn release(self, word: usize, bits: u64) {
         // SAFETY: by the contract.
@@ -258,6 +258,9 @@ impl<'a, T> Slots<'a, T> {
     }
 
     /// Gives a single claimed slot back, as [`release`](Self::release) does.
+    ///
+    /// # Safety
+    /// That of [`release`](Self::release).
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::with_marks(nbbs_pool::Global, nbbs_pool::Config::new());
@@ -267,9 +270,6 @@ impl<'a, T> Slots<'a, T> {
     /// assert!(pool.is_empty());
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Safety
-    /// That of [`release`](Self::release).
     #[inline]
     pub unsafe fn release_slot(self, slot: usize) {
         // SAFETY: by the contract.

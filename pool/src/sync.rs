@@ -23,6 +23,10 @@ pub use portable_atomic::AtomicU64;
 /// Implemented for [`AtomicU64`], and for [`Cell<u64>`](Cell): a pool of cells allocates and frees objects without an
 /// atomic instruction, and stays in one thread.
 ///
+/// # Safety
+/// The word is atomic, as far as the type may be shared: every read-modify-write is one step, with the ordering that it
+/// names. If the type is `Sync` or `Send`, its pointers are too, and are as atomic.
+///
 /// ```
 /// use nbbs_pool::sync::{Ordering, Word};
 /// use std::cell::Cell;
@@ -31,10 +35,6 @@ pub use portable_atomic::AtomicU64;
 /// assert_eq!(Word::fetch_or(&word, 0b010, Ordering::SeqCst), 0b101);
 /// assert_eq!(Word::load(&word, Ordering::SeqCst), 0b111);
 /// ```
-///
-/// # Safety
-/// The word is atomic, as far as the type may be shared: every read-modify-write is one step, with the ordering that it
-/// names. If the type is `Sync` or `Send`, its pointers are too, and are as atomic.
 pub unsafe trait Word: Sized {
     /// The corresponding pointer type.
     type Pointer<P>: Pointer<P>;
@@ -70,6 +70,9 @@ pub unsafe trait Word: Sized {
 
     /// Replaces `current` by `new` if the word still holds `current`; otherwise returns what it holds.
     ///
+    /// # Errors
+    /// The value found, if it was not `current`.
+    ///
     /// ```
     /// # use nbbs_pool::sync::{Ordering::{AcqRel, Acquire}, Word};
     /// # use std::cell::Cell;
@@ -77,9 +80,6 @@ pub unsafe trait Word: Sized {
     /// assert_eq!(Word::compare_exchange(&word, 5, 6, AcqRel, Acquire), Ok(5));
     /// assert_eq!(Word::compare_exchange(&word, 5, 7, AcqRel, Acquire), Err(6));
     /// ```
-    ///
-    /// # Errors
-    /// The value found, if it was not `current`.
     fn compare_exchange(
         &self,
         current: u64,
@@ -186,6 +186,9 @@ pub trait Pointer<P> {
 
     /// Replaces `current` by `new` if the pointer still is `current`; otherwise returns what it is.
     ///
+    /// # Errors
+    /// The pointer found, if it was not `current`.
+    ///
     /// ```
     /// # use nbbs_pool::sync::{Ordering::{AcqRel, Acquire}, Pointer};
     /// # use std::{cell::Cell, ptr::null_mut};
@@ -193,9 +196,6 @@ pub trait Pointer<P> {
     /// assert_eq!(Pointer::compare_exchange(&pointer, null_mut(), five, AcqRel, Acquire), Ok(null_mut()));
     /// assert_eq!(Pointer::compare_exchange(&pointer, null_mut(), five, AcqRel, Acquire), Err(five));
     /// ```
-    ///
-    /// # Errors
-    /// The pointer found, if it was not `current`.
     fn compare_exchange(
         &self,
         current: *mut P,

@@ -108,15 +108,15 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
 
     /// Inserts an object and returns its handle. Cost: one read-modify-write.
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
     /// let seven = numbers.insert(7)?;
     /// assert_eq!(*numbers.get(seven).unwrap(), 7);
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow. The error has the value.
     pub fn insert(&self, value: T) -> Result<K, Full<T>> {
         let (chunk, slot) = match self.pool.claim_slot(thread_number()) {
             Ok(claimed) => claimed,
@@ -137,6 +137,9 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// Returns a guard of the object: while the guard lives, so does the object. Cost: two read-modify-writes, one of
     /// them when the guard goes.
     ///
+    /// # Errors
+    /// The object has been removed, or was never there.
+    ///
     /// ```
     /// use nbbs_pool::{HandleError, Handles};
     ///
@@ -147,9 +150,6 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// assert!(matches!(numbers.get(seven), Err(HandleError::Stale { .. })));
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// The object has been removed, or was never there.
     pub fn get(&self, handle: K) -> Result<Guard<'_, T, W>, HandleError> {
         let (chunk, slot, word) = self.locate(handle)?;
         state::pin(word, |state| check(handle, state))?;
@@ -157,7 +157,7 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
         Ok(unsafe { Guard::new(chunk, slot, word) })
     }
 
-    /// Returns whether the handle's object is there.
+    /// Returns whether the handle's object is there. Cost: no read-modify-write.
     ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
@@ -178,6 +178,9 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// are guards, when the last of them goes. Of several callers that remove it, one succeeds. Cost: two
     /// read-modify-writes, one of them when the slot is freed.
     ///
+    /// # Errors
+    /// The object has been removed, or was never there.
+    ///
     /// ```
     /// let numbers = nbbs_pool::Handles::<u32>::new();
     /// let seven = numbers.insert(7)?;
@@ -186,9 +189,6 @@ impl<T, K: Key, S: ChunkSource, W: Word> Handles<T, K, S, W> {
     /// assert_eq!(*guard, 7);
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// The object has been removed, or was never there.
     pub fn remove(&self, handle: K) -> Result<(), HandleError> {
         let (chunk, slot, word) = self.locate(handle)?;
         if state::end(word, |state| check(handle, state))? {

@@ -32,7 +32,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.lanes.iter().map(Lane::kept).sum()
     }
 
-    /// Returns whether there is no object: see [`len`](Self::len).
+    /// Returns whether there is no object: see [`len`](Self::len), also for the cost.
     ///
     /// ```
     /// assert!(nbbs_pool::Pool::<u32>::new().is_empty());
@@ -42,7 +42,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
         self.len() == 0
     }
 
-    /// Returns the number of slots for which there is memory now.
+    /// Returns the number of slots for which there is memory now. Cost: one load.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};

@@ -25,6 +25,10 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// If several threads do so at the same time, one chunk may serve them all. Cost: a call of the source, a few
     /// read-modify-writes, and a store for each 64 slots.
     ///
+    /// # Errors
+    /// [`Exhausted::Slots`]: the pool has all the slots that it may have, or another call has the missing chunk in hand;
+    /// [`Exhausted::Memory`]: the source has no memory for a chunk.
+    ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
     ///
@@ -34,16 +38,18 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// let refused = pool.grow().unwrap_err();
     /// assert_eq!(refused.to_string(), "151 slots are asked for, and the pool may have 150");
     /// ```
-    ///
-    /// # Errors
-    /// [`Exhausted::Slots`]: the pool has all the slots that it may have, or another call has the missing chunk in hand;
-    /// [`Exhausted::Memory`]: the source has no memory for a chunk.
     pub fn grow(&self) -> Result<usize, Exhausted> {
         self.add_chunk_ahead()?;
         Ok(self.capacity())
     }
 
     /// Adds chunks until there are `slots` slots, free or not. Cost: for each chunk that of [`grow`](Self::grow).
+    ///
+    /// # Errors
+    /// [`Exhausted::Slots`]: the pool [can never have](crate::Config::check_slots) so many, and nothing has changed.
+    /// [`Exhausted::Limit`]: a chunk that is missing is in the hands of another call, or of a thread that has died in one.
+    /// [`Exhausted::Memory`]: the source has no memory for one of the chunks. Those added before stay, since others may
+    /// have allocated from them; [`shrink`](Self::shrink) gives them back.
     ///
     /// ```
     /// use nbbs_pool::{Config, Exhausted, Pool};
@@ -55,12 +61,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(pool.capacity(), 5 * 1024);
     /// # Ok::<(), Exhausted>(())
     /// ```
-    ///
-    /// # Errors
-    /// [`Exhausted::Slots`]: the pool [can never have](crate::Config::check_slots) so many, and nothing has changed.
-    /// [`Exhausted::Limit`]: a chunk that is missing is in the hands of another call, or of a thread that has died in one.
-    /// [`Exhausted::Memory`]: the source has no memory for one of the chunks. Those added before stay, since others may
-    /// have allocated from them; [`shrink`](Self::shrink) gives them back.
     pub fn reserve(&self, slots: usize) -> Result<(), Exhausted> {
         self.config.check_slots(slots, Chunk::<T, W>::STRIDE)?;
         while self.capacity() < slots {
@@ -75,6 +75,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Adds chunks until at least as many slots are free as [`Config::ahead`](crate::Config::ahead) says. A helper
     /// thread should call it now and then; nobody waits for it.
+    ///
+    /// # Errors
+    /// Those of [`grow`](Self::grow).
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};
@@ -96,9 +99,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     ///     done.store(true, Ordering::Relaxed);
     /// });
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`grow`](Self::grow).
     pub fn tend(&self) -> Result<(), Exhausted> {
         while self.is_low() {
             self.add_chunk_ahead()?;
@@ -107,7 +107,7 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     }
 
     /// Returns whether fewer slots are free than [`Config::ahead`](crate::Config::ahead) says. Looks at the newest
-    /// chunks first, and no further than it must.
+    /// chunks first, and no further than it must. Cost: a load for each 64 slots that it looks at.
     ///
     /// ```
     /// use nbbs_pool::{Config, Pool};

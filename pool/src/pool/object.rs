@@ -18,15 +18,15 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     ///
     /// Cost: two read-modify-writes. [`alloc_box`](Self::alloc_box) and [`local`](Self::local) take fewer.
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let one = pool.alloc(1)?;
     /// pool.free(one).unwrap();
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow. The error has the value.
     pub fn alloc(&self, value: T) -> Result<NonNull<T>, Full<T>> {
         self.alloc_box(value).map(PoolBox::leak)
     }
@@ -34,22 +34,25 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Allocates as [`alloc`](Self::alloc) does, from `lane`: a CPU or thread number, any value. Callers with different
     /// lanes keep off each other's cache lines; a wrong or shared lane costs speed, never safety. Uses no thread-local.
     ///
+    /// # Errors
+    /// Those of [`alloc`](Self::alloc).
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let one = pool.alloc_on(1, 7)?;
     /// assert_eq!(pool.take(one), Ok(7));
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`alloc`](Self::alloc).
     #[inline]
     pub fn alloc_on(&self, lane: usize, value: T) -> Result<NonNull<T>, Full<T>> {
         self.box_on(lane, value).map(PoolBox::leak)
     }
 
     /// Allocates as [`alloc`](Self::alloc) does, the object that `make` returns. `make` is only called if there is a
-    /// slot. If it panics, the slot is free again.
+    /// slot. If it panics, the slot is free again. Cost: two read-modify-writes.
+    ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<Vec<u8>>::new();
@@ -57,9 +60,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(pool.take(bytes).unwrap().len(), 100);
     /// # Ok::<(), nbbs_pool::Exhausted>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow.
     pub fn alloc_with(&self, make: impl FnOnce() -> T) -> Result<NonNull<T>, Exhausted> {
         let (chunk, slot) = self.claim_slot(thread_number())?;
         // SAFETY: the slot is claimed for us; the hold is only dropped if there is no object.
@@ -78,6 +78,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     ///
     /// Cost: one read-modify-write, and one for the free.
     ///
+    /// # Errors
+    /// There is no free slot, and the pool cannot grow. The error has the value.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let mut one = pool.alloc_box(1)?;
@@ -85,9 +88,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(*one, 2);
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// There is no free slot, and the pool cannot grow. The error has the value.
     #[inline]
     pub fn alloc_box(&self, value: T) -> Result<PoolBox<'_, T, W>, Full<T>> {
         self.box_on(thread_number(), value)
@@ -116,6 +116,9 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// an object that has since come to its place elsewhere: that object's own free is refused if it comes just then.
     /// Cost: two read-modify-writes.
     ///
+    /// # Errors
+    /// The pointer leads to no chunk, into a slot, or to a slot without such an object.
+    ///
     /// ```
     /// use nbbs_pool::{FreeError, Pool};
     ///
@@ -126,14 +129,14 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(pool.free(one), Err(FreeError::NotAllocated { address }));
     /// # Ok::<(), FreeError>(())
     /// ```
-    ///
-    /// # Errors
-    /// The pointer leads to no chunk, into a slot, or to a slot without such an object.
     pub fn free(&self, object: NonNull<T>) -> Result<(), FreeError> {
         self.adopt(object).map(drop)
     }
 
-    /// Frees the object's slot and returns the object.
+    /// Frees the object's slot and returns the object. Cost: that of [`free`](Self::free).
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<String>::new();
@@ -141,14 +144,14 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(pool.take(name)?, "a name");
     /// # Ok::<(), nbbs_pool::FreeError>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`free`](Self::free).
     pub fn take(&self, object: NonNull<T>) -> Result<T, FreeError> {
         self.adopt(object).map(PoolBox::into_inner)
     }
 
-    /// Moves an object that was allocated by pointer into a box, which owns it from now on.
+    /// Moves an object that was allocated by pointer into a box, which owns it from now on. Cost: one read-modify-write.
+    ///
+    /// # Errors
+    /// Those of [`free`](Self::free).
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
@@ -158,9 +161,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert_eq!(*owned, 1);
     /// # Ok::<(), nbbs_pool::FreeError>(())
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`free`](Self::free).
     pub fn adopt(&self, object: NonNull<T>) -> Result<PoolBox<'_, T, W>, FreeError> {
         let (chunk, slot) = self.locate_live(object)?;
         let not_allocated = FreeError::NotAllocated { address: object.as_ptr() as usize };
@@ -186,6 +186,13 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// pair saves the two read-modify-writes by which [`alloc`](Self::alloc) and [`adopt`](Self::adopt) refuse wrong
     /// pointers.
     ///
+    /// # Safety
+    /// `object` was returned by [`PoolBox::into_raw`] of a box of this pool, no box has been made of it
+    /// since, and the pool has not been [cleared](Self::clear).
+    ///
+    /// # Panics
+    /// If the address lies in no chunk of the pool.
+    ///
     /// ```
     /// use nbbs_pool::{Pool, PoolBox};
     ///
@@ -195,13 +202,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// let one = unsafe { pool.from_raw(raw) };
     /// assert_eq!(*one, 1);
     /// ```
-    ///
-    /// # Safety
-    /// `object` was returned by [`PoolBox::into_raw`] of a box of this pool, no box has been made of it
-    /// since, and the pool has not been [cleared](Self::clear).
-    ///
-    /// # Panics
-    /// If the address lies in no chunk of the pool.
     #[must_use]
     #[allow(clippy::wrong_self_convention)] // named after `Box::from_raw`
     pub unsafe fn from_raw(&self, object: NonNull<T>) -> PoolBox<'_, T, W> {
@@ -214,6 +214,10 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
 
     /// Allocates a box for each value, and passes it to `out`. Claims 64 slots by one read-modify-write where it can.
     ///
+    /// # Errors
+    /// There was no slot for the value that is in the error. The boxes before it have been passed to `out`; the values
+    /// after it have not been consumed.
+    ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();
     /// let mut all = Vec::new();
@@ -223,10 +227,6 @@ impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// assert!(pool.is_empty());
     /// # Ok::<(), nbbs_pool::Full<u32>>(())
     /// ```
-    ///
-    /// # Errors
-    /// There was no slot for the value that is in the error. The boxes before it have been passed to `out`; the values
-    /// after it have not been consumed.
     pub fn alloc_batch<'a>(
         &'a self,
         values: impl IntoIterator<Item = T>,

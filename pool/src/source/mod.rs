@@ -26,6 +26,11 @@ pub use region::Region;
 /// kind stay until the pool is dropped. Any thread may call it, several at once if the source is `Sync`. It should not
 /// panic: slots that the caller has just claimed would be lost, or a chunk that it is giving back.
 ///
+/// # Safety
+/// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and writable, and
+/// belongs to nobody else until it is given back or the source is dropped, whichever comes first. Moving the source
+/// moves no block.
+///
 /// ```
 /// use nbbs_pool::{ChunkSource, Config, Global, Pool};
 /// use std::{alloc::Layout, cell::Cell, ptr::NonNull};
@@ -50,11 +55,6 @@ pub use region::Region;
 /// let pool = Pool::<u32, _>::with_source(AtMost(Cell::new(100)), Config::new());
 /// assert!(pool.alloc(7).is_err());
 /// ```
-///
-/// # Safety
-/// A block is `layout.size()` bytes at an address that is a multiple of `layout.align()`, readable and writable, and
-/// belongs to nobody else until it is given back or the source is dropped, whichever comes first. Moving the source
-/// moves no block.
 pub unsafe trait ChunkSource {
     /// Allocates a block for `layout`, whose size is not zero; `None` if there is none.
     ///
@@ -105,6 +105,10 @@ pub unsafe trait ChunkSource {
 
     /// Takes a block back.
     ///
+    /// # Safety
+    /// The block came from [`alloc`](Self::alloc) of this source with this `layout`, has not been given
+    /// back, and is not used any more.
+    ///
     /// ```
     /// use nbbs_pool::{ChunkSource, Region};
     /// use std::alloc::Layout;
@@ -116,10 +120,6 @@ pub unsafe trait ChunkSource {
     /// unsafe { (&MEMORY).free(block, layout) };
     /// assert_eq!((&MEMORY).alloc(layout), Some(block));
     /// ```
-    ///
-    /// # Safety
-    /// The block came from [`alloc`](Self::alloc) of this source with this `layout`, has not been given
-    /// back, and is not used any more.
     unsafe fn free(&self, block: NonNull<u8>, layout: Layout);
 }
 

@@ -42,6 +42,11 @@ impl<'b> Pages<'b> {
     /// Creates a source of the pages that `buddy` manages: unit `n` is the `unit_bytes` bytes from `start + n *
     /// unit_bytes`.
     ///
+    /// # Safety
+    /// Those bytes are readable and writable for `'b`, as far as the units are not reserved, and units are released only
+    /// where that holds. Nobody touches a unit that `buddy` has handed out to this source, frees it, or makes the run to
+    /// which it belongs smaller; and nobody writes to the words of `buddy` but through it.
+    ///
     /// ```
     /// use nbbs::{Buddy, Metadata, metadata_words};
     /// use nbbs_pool::{ChunkSource, Pages};
@@ -57,11 +62,6 @@ impl<'b> Pages<'b> {
     /// assert_eq!(buddy.stats().used_units, 1);
     /// # Ok::<(), nbbs::MetadataError>(())
     /// ```
-    ///
-    /// # Safety
-    /// Those bytes are readable and writable for `'b`, as far as the units are not reserved, and units are released only
-    /// where that holds. Nobody touches a unit that `buddy` has handed out to this source, frees it, or makes the run to
-    /// which it belongs smaller; and nobody writes to the words of `buddy` but through it.
     #[must_use]
     pub unsafe fn new(buddy: Buddy<'b>, start: NonNull<u8>, unit_bytes: usize) -> Self {
         Self { buddy, start, unit_bytes }

@@ -92,7 +92,7 @@ impl<const BYTES: usize> Default for Region<BYTES> {
 
 impl<const BYTES: usize> fmt::Debug for Region<BYTES> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Relaxed: a number for who asks.
+        // Relaxed: a number that publishes nothing.
         let cut = self.cut.load(Ordering::Relaxed);
         f.debug_struct("Region").field("bytes", &BYTES).field("cut", &cut).finish()
     }
