@@ -19,7 +19,7 @@ done
 said=$("$nbbs" bench bulk --allocators nobody 2>&1) && { echo "nobody: not refused"; exit 1; }
 grep -q -- "with \`--features suite\` there are more" <<<"$said" || { echo "nobody: $said"; exit 1; }
 said=$("$nbbs" bench bulk --allocators talc 2>&1) && { echo "talc: not refused without the suite"; exit 1; }
-grep -q -- "talc needs: cargo run --release --features suite -- bench bulk --allocators talc" <<<"$said" ||
+grep -q -- "talc needs the feature \`suite\`: cargo run --release --features suite -- bench bulk --allocators talc" <<<"$said" ||
     { echo "talc: $said"; exit 1; }
 said=$("$nbbs" report --quick 2>&1) && { echo "report: not refused without the suite"; exit 1; }
 grep -q -- "cargo run --release --features suite -- report --quick" <<<"$said" || { echo "report: $said"; exit 1; }

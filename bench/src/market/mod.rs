@@ -72,7 +72,9 @@ const OF_SUITE: &[&str] = &[
 pub fn absent(name: &str) -> Option<String> {
     if !cfg!(feature = "suite") && OF_SUITE.contains(&name) {
         let words = command_line();
-        return Some(format!("{name} needs: cargo run --release --features suite -- {words}"));
+        return Some(format!(
+            "{name} needs the feature `suite`: cargo run --release --features suite -- {words}"
+        ));
     }
     let (name, why) = ABSENT.iter().find(|absent| absent.0 == name)?;
     Some(format!("{name} is not measured: {why}"))

@@ -34,5 +34,7 @@ mod table;
 #[cfg(not(feature = "suite"))]
 pub fn takes_suite() -> anyhow::Error {
     let words = crate::args::command_line();
-    anyhow::anyhow!("nbbs {words} needs: cargo run --release --features suite -- {words}")
+    anyhow::anyhow!(
+        "nbbs {words} needs the feature `suite`: cargo run --release --features suite -- {words}"
+    )
 }

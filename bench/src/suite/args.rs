@@ -31,9 +31,9 @@ pub struct Suite {
     #[arg(long, value_name = "LIST", alias = "harts", value_delimiter = ',', value_parser = threads)]
     pub threads: Vec<usize>,
 
-    /// Orders of the blocks of back-ends, unless the workload sets them; a block of order N has 2^N pages of 4 KiB.
-    /// Heaps take --sizes instead, and are measured too unless --allocators leaves them out [default: 0,3,6; with
-    /// --quick 0; `limit` 0 to 9; `cores` 0,5,9]
+    /// Orders of the blocks of back-ends, which are allocators of pages, unless the workload sets them; a block of
+    /// order N has 2^N pages of 4 KiB. Heaps take --sizes instead, and are measured too unless --allocators leaves
+    /// them out [default: 0,3,6; with --quick 0; `limit` 0 to 9; `cores` 0,5,9]
     #[arg(long, value_name = "LIST", value_delimiter = ',',
           value_parser = |text: &str| number(text, 0..=limit::MAX_ORDER))]
     pub orders: Vec<u32>,
