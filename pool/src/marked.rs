@@ -17,7 +17,8 @@ use crate::table::Table;
 /// The slots of a chunk, in words of 64. The chunk's bookkeeping stays as long as the pool; its memory may go when
 /// no slot is claimed.
 ///
-/// It may go to any thread, whatever the objects are: it gives addresses, and who reads an object there answers for it.
+/// It may go to any thread, whatever the objects are: it gives addresses, and whoever reads an object there answers for
+/// it.
 ///
 /// ```
 /// use nbbs_pool::{Config, Global, Pool, Slots};
@@ -195,7 +196,7 @@ impl<'a, T> Slots<'a, T> {
         unsafe { self.0.claimed_slots(word) }
     }
 
-    /// The chunk as a pointer, for those who keep it where a type cannot stand, such as in a structure of C.
+    /// The chunk as a pointer, for callers that keep it where a type cannot stand, such as in a structure of C.
     ///
     /// ```
     /// use nbbs_pool::{Config, Global, Pool, Slots};
