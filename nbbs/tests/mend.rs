@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering::Relaxed;
 
 use nbbs::{Buddy, Piece};
 use testkit::program::{Arena, Body};
-use testkit::steered::{Steered, Turn, die_before, follow};
+use testkit::steered::{Steered, Turn, die_before, die_within, follow};
 use testkit::{Oracle, check_whole, depth};
 
 const UNITS: [u64; 5] = [8, 33, 64, 100, 600];
@@ -215,4 +215,28 @@ fn claims_that_are_undone_are_counted() {
         assert_eq!(buddy.undone(), 1 + 4);
     }
     buddy.on(1).free(all).unwrap();
+}
+
+/// Each of two mendings may undo what the other has begun, but not again and again.
+#[test]
+fn mendings_side_by_side_end() {
+    const LIMIT: u64 = 600;
+    for (units, dies) in
+        [64, 600].into_iter().flat_map(|units| (4..9).map(move |dies| (units, dies)))
+    {
+        for (ahead, turn) in (0..20).flat_map(|ahead| (8..16).map(move |turn| (ahead, turn))) {
+            let arena = Arena::<Steered>::new(units);
+            let buddy = arena.buddy();
+            let _died = die_before(dies, || buddy.on(0).alloc(0));
+            let mend = |lane| {
+                let mended = die_within(lane, LIMIT, || buddy.mend());
+                assert!(mended.is_some(), "{units}, {dies}: {ahead} ahead, then {turn} each");
+                Ok(())
+            };
+            let bodies: [Body<'_>; 2] = [Box::new(|| mend(0)), Box::new(|| mend(1))];
+            let mut script = vec![Turn::steps(0, ahead)];
+            script.extend((0..LIMIT).map(|number| Turn::steps(number as usize % 2, turn)));
+            follow(&script, bodies.into()).unwrap();
+        }
+    }
 }

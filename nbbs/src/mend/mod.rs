@@ -41,11 +41,13 @@ impl<W: Word> Mend<'_, W> {
     /// before this call is. If it is free over a word in use, it is split here.
     fn is_split(self, level: usize, idx: u64) -> bool {
         let (above, slot) = W::SHAPE.parent(idx);
+        let in_use = || word::codes(level, self.0.read(level, idx)) != 0;
+        if in_use() {
+            // Once only: a later mark is of one that sees what is in use. Two mendings that cleared each other's marks
+            // again could do so for ever.
+            self.stop_late_commits(level, idx, 0);
+        }
         loop {
-            let in_use = || word::codes(level, self.0.read(level, idx)) != 0;
-            if in_use() {
-                self.stop_late_commits(level, idx, 0);
-            }
             match word::code(self.0.read(level + 1, above), slot) {
                 word::SPLIT => return true,
                 word::FREE if in_use() => self.0.split_over(level, idx),
