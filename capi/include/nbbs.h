@@ -28,8 +28,8 @@
  *   make a segment, attach to it, join it, recover or trim it, and by nbbs_shared_alloc and nbbs_shared_heap_alloc, which
  *   trim before they refuse.
  * - No function touches the memory that an arena or segment manages, or what a heap has handed out. The exceptions are
- *   nbbs_heap_calloc, functions that move a block, and nbbs_shared_heap_*, nbbs_shared_alloc, nbbs_shared_owner and
- *   nbbs_shared_recover, which read or write the word that each slot has in its slab.
+ *   nbbs_heap_calloc, nbbs_small_calloc, functions that move a block, and nbbs_shared_heap_*, nbbs_shared_alloc,
+ *   nbbs_shared_owner and nbbs_shared_recover, which read or write the word that each slot has in its slab.
  *
  * This file is generated from the source and checked against it: edit the source.
  * MIT or Apache-2.0, at your choice.
@@ -925,6 +925,46 @@ typedef struct nbbs_pool_local {
  */
 typedef void (*nbbs_visit_object)(void *context, void *object);
 
+/**
+ * What a pool has. `objects`, `kept` and `free` add up to `capacity`.
+ */
+typedef struct nbbs_pool_statistics {
+    /**
+     * Objects for which there is memory, allocated or not.
+     */
+    size_t capacity;
+    /**
+     * Objects that are allocated.
+     */
+    size_t objects;
+    /**
+     * Slots that locals keep, and those in the hands of calls under way.
+     */
+    size_t kept;
+    /**
+     * Slots that are free for all.
+     */
+    size_t free;
+    /**
+     * Chunks with memory.
+     */
+    size_t chunks;
+    /**
+     * The most objects for which there was memory at any time. Calls that add chunks beside others that give some
+     * back, and a source that has room for the bookkeeping of a chunk but not for its objects, may make it larger, by
+     * a chunk for each.
+     */
+    size_t peak_capacity;
+    /**
+     * Bytes of memory for objects.
+     */
+    size_t bytes;
+    /**
+     * Bytes of bookkeeping, without those of the pool itself. It stays until the pool ends.
+     */
+    size_t bookkeeping;
+} nbbs_pool_statistics;
+
 #if defined(__linux__)
 /**
  * Which member, of all that a segment has or had.
@@ -1360,6 +1400,22 @@ nbbs_code nbbs_set_lanes(struct nbbs_arena *arena,
                          struct nbbs_error *error);
 
 /**
+ * Finishes what threads or processes that died in a call have left in the bookkeeping. Units that they were freeing
+ * become available. A block that they were allocating becomes visible, as allocated, so that it can be freed; if a
+ * larger block has been allocated over it, only by a call after that one is freed. The caller must know whose the
+ * blocks are.
+ *
+ * Of runs that they were allocating, changing or freeing across words of 32 units, what they had in hand stays in use.
+ * A run whose holder died in `nbbs_grow` must not be freed: whoever is given the units behind it next might not be able
+ * to free them.
+ *
+ * A few loads for each word, and a read-modify-write or two for each that is put in order. May run while others use the
+ * arena, and several times at once. Refuses only handles that were never made.
+ */
+nbbs_code nbbs_mend(const struct nbbs_arena *arena,
+                    struct nbbs_error *error);
+
+/**
  * Gives back all but the first `units` units of the block or run at `index`, in place.
  *
  * One read-modify-write where the run lies in one word and is cut between two of its slots; otherwise one or two for
@@ -1428,6 +1484,14 @@ nbbs_code nbbs_len_of(const struct nbbs_arena *arena,
                       struct nbbs_error *error);
 
 /**
+ * Returns how many units are free; 0 if the handle is of no arena. While others use the arena, each piece was so at some
+ * time during the call.
+ *
+ * A load for each word in use, of 32 units each where memory is broken up.
+ */
+uint64_t nbbs_count_free(const struct nbbs_arena *arena);
+
+/**
  * The largest order of which a block may be free now, an upper bound. -1: nothing is free, or the handle is of no
  * arena.
  *
@@ -1450,8 +1514,8 @@ bool nbbs_has_free(const struct nbbs_arena *arena,
  * Counts the units of the arena that are free, in use and reserved, and the blocks of each order. While others use the
  * arena, each piece was so at some time during the call.
  *
- * A load for each word in use, of 32 units each where memory is broken up; for the largest free block alone
- * `nbbs_order_bound` takes one.
+ * A load for each word in use, of 32 units each where memory is broken up. For the free units alone `nbbs_count_free` is ten
+ * times as fast; for the largest free block `nbbs_order_bound` takes one load.
  */
 nbbs_code nbbs_stats(const struct nbbs_arena *arena,
                      struct nbbs_statistics *statistics,
@@ -2223,6 +2287,16 @@ nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
 nbbs_code nbbs_pool_clear(struct nbbs_pool *pool,
                           struct nbbs_error *error);
 
+/**
+ * Writes what the pool has to `statistics`. While others use the pool, each chunk is counted as it is at some moment of
+ * the call. `nbbs_pool_len` and `nbbs_pool_capacity` tell the most important for less.
+ *
+ * Two loads for every 64 slots, one for each of them that is not free, and some hundred more. Refuses with `NULL`.
+ */
+nbbs_code nbbs_pool_stats(const struct nbbs_pool *pool,
+                          struct nbbs_pool_statistics *statistics,
+                          struct nbbs_error *error);
+
 #if defined(__linux__)
 /**
  * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
@@ -2689,6 +2763,34 @@ nbbs_code nbbs_small_size_of(const struct nbbs_small *heap,
  * Returns whether an address, which may be any, lies in memory that the heap hands out.
  */
 bool nbbs_small_contains(const struct nbbs_small *heap, const void *address);
+
+/**
+ * `malloc`: null if `nbbs_small_alloc` would refuse. Aligned to 16 bytes.
+ */
+void *nbbs_small_malloc(const struct nbbs_small *heap, size_t bytes);
+
+/**
+ * `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_small_alloc` would refuse, or if the
+ * product is too large for a `size_t`. Costs a store for each word more.
+ */
+void *nbbs_small_calloc(const struct nbbs_small *heap,
+                        size_t count,
+                        size_t bytes);
+
+/**
+ * `realloc`: null if `nbbs_small_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
+ */
+void *nbbs_small_realloc(const struct nbbs_small *heap, void *block, size_t bytes);
+
+/**
+ * `aligned_alloc`: null if `nbbs_small_alloc` would refuse. `bytes` need not be a multiple of `align`.
+ */
+void *nbbs_small_aligned_alloc(const struct nbbs_small *heap, size_t align, size_t bytes);
+
+/**
+ * `malloc_usable_size`: what `nbbs_small_size_of` says; 0 of null, and where it would refuse.
+ */
+size_t nbbs_small_usable_size(const struct nbbs_small *heap, const void *block);
 
 /**
  * Writes what the memory is used for to `statistics`. While others use the heap, each word of the bookkeeping was so at

@@ -171,6 +171,10 @@ public:
     void drain_all(nbbs_barrier barrier, void* context = nullptr) const {
         run(nbbs_cache_drain_all, barrier, context).value();
     }
+    /// Makes the cache of `cpu` usable again after a thread died in it: `nbbs_cache_recover` says when it may be called.
+    void recover(std::size_t cpu) const { run(nbbs_cache_recover, cpu).value(); }
+    /// How many blocks the arena did not take back from the caches: each was freed twice, or with a wrong order.
+    std::uint64_t refused() const noexcept { return nbbs_cache_refused(&arena_); }
     /// Checks that what the CPUs keep is theirs. Only while no other call is running.
     result<void> try_audit_caches() const noexcept { return run(nbbs_cache_audit); }
 
@@ -327,6 +331,9 @@ public:
     result<statistics> try_stats() const noexcept { return detail::get<statistics>(nbbs_stats, &arena_); }
     statistics stats() const { return try_stats().value(); }
 
+    /// Units that are free: faster than `stats`.
+    std::uint64_t count_free() const noexcept { return nbbs_count_free(&arena_); }
+
     /// Fills `map`; returns how many bytes.
     result<std::size_t> try_occupancy_map(std::uint32_t order, std::uint8_t* map, std::size_t bytes) const noexcept {
         return detail::get<std::size_t>(nbbs_occupancy_map, &arena_, order, map, bytes);
@@ -348,6 +355,9 @@ public:
     /// Checks every invariant of the metadata. Only while no other call is running.
     result<audit_report> try_audit() const noexcept { return detail::get<audit_report>(nbbs_audit, &arena_); }
     audit_report audit() const { return try_audit().value(); }
+
+    /// Finishes what the dead have left: `nbbs_mend` says what.
+    void mend() const { run(nbbs_mend).value(); }
 
 private:
     template <class Function, class... Arguments>

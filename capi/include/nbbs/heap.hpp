@@ -5,9 +5,12 @@
 
 #include "result.hpp"
 #include "storage.hpp"
+#include "visitor.hpp"
 
+#include <algorithm>
 #include <memory_resource>
 #include <new>
+#include <string>
 #include <thread>
 
 namespace nbbs {
@@ -78,6 +81,21 @@ public:
     result<void> try_free(void* block) const noexcept { return detail::run(nbbs_heap_free, heap_, block); }
     void free(void* block) const { try_free(block).value(); }
 
+    /// Makes a block larger or smaller, and returns where it is: if it has to move, its contents move with it, to a
+    /// multiple of 16. Null: allocates. `resize` throws `nbbs::bad_alloc` if there is no memory, and the block stays as it
+    /// is; `nbbs::error` if it is none.
+    [[nodiscard]] result<void*> try_resize(void* block, std::size_t bytes) const noexcept {
+        const result<void> done = detail::run(nbbs_heap_resize, heap_, &block, bytes);
+        return done ? result<void*>(block) : result<void*>(done.error());
+    }
+    [[nodiscard]] void* resize(void* block, std::size_t bytes) const {
+        const result<void*> got = try_resize(block, bytes);
+        if (got.code() == NBBS_CODE_HEAP_FULL) {
+            detail::fail<bad_alloc>(got.error());
+        }
+        return got.value();
+    }
+
     /// How many bytes may be used of a block; 0 of null, and of what is none. What a cache keeps counts as a block.
     [[nodiscard]] std::size_t usable_size(const void* block) const noexcept {
         return nbbs_heap_usable_size(heap_, block);
@@ -92,6 +110,32 @@ public:
         nbbs_heap_statistics found{};
         nbbs_heap_stats(heap_, &found, nullptr);
         return found;
+    }
+    /// Calls `visit` with every `const nbbs_heap_block&` that is in use or kept by a cache, in no order. `visit` may free
+    /// the block. What it throws ends the walk.
+    template <class Visit>
+    void walk(Visit&& visit) const {
+        const auto one = [&visit](const nbbs_heap_block* block) { visit(*block); };
+        detail::visitor<decltype(one)> visitor(one);
+        const auto walked = detail::run(nbbs_heap_walk, heap_, &visitor.template visit<const nbbs_heap_block>,
+                                        static_cast<void*>(&visitor));
+        visitor.rethrow();
+        walked.value();
+    }
+    /// What is in use by size, for DHAT's `dh_view.html`.
+    std::string profile() const {
+        std::string text(nbbs_heap_profile(heap_, nullptr, 0) + 1, '\0');
+        text.resize(std::min(text.size() - 1, nbbs_heap_profile(heap_, text.data(), text.size())));
+        return text;
+    }
+    /// Calls `discard(void* pages, std::size_t bytes)` with free memory, in whole pages of `page` bytes: it returns whether
+    /// the system has taken them back, so that they are zero, and must not throw. Returns of how many bytes it said so.
+    template <class Discard>
+    std::size_t discard(std::size_t page, Discard discard) const noexcept {
+        const auto ask = [](void* context, void* pages, std::size_t bytes) noexcept -> bool {
+            return (*static_cast<Discard*>(context))(pages, bytes);
+        };
+        return nbbs_heap_discard(heap_, page, ask, &discard);
     }
     /// Whether all is in order. Only while nobody else is using the heap.
     result<void> try_audit() const noexcept { return detail::run(nbbs_heap_audit, heap_); }

@@ -80,7 +80,7 @@ public:
     /// A pool with some 6.5 KiB for itself and then chunks from `chunks`, which outlives it and which several threads may
     /// use at once. A chunk's memory is aligned to its size, rounded up to a power of two.
     pool(const pool_config& config, std::pmr::memory_resource* chunks)
-        : pool(config, nbbs_source{detail::alloc_chunk, detail::free_chunk, chunks}) {}
+        : pool(config, nbbs_source{chunks != nullptr ? detail::alloc_chunk : nullptr, detail::free_chunk, chunks}) {}
 
     /// A pool of exactly `config.limit` objects, all of it in `place`, which outlives it.
     pool(const pool_config& config, storage place) {
@@ -190,6 +190,10 @@ public:
 
     /// Objects that there are. Exact when nothing else runs. Reads a word for every 64 slots.
     std::size_t length() const noexcept { return nbbs_pool_len(pool_); }
+    /// What there is, in one look.
+    nbbs_pool_statistics stats() const noexcept {
+        return detail::get<nbbs_pool_statistics>(nbbs_pool_stats, pool_).value_or(nbbs_pool_statistics{});
+    }
     /// Objects for which there is memory.
     std::size_t capacity() const noexcept { return nbbs_pool_capacity(pool_); }
     /// The most objects that there may ever be.

@@ -123,6 +123,7 @@ public:
         objects_.each(std::forward<Visit>(visit));
     }
     std::size_t length() const noexcept { return objects_.length(); }
+    nbbs_pool_statistics stats() const noexcept { return objects_.stats(); }
     std::size_t capacity() const noexcept { return objects_.capacity(); }
     std::size_t limit() const noexcept { return objects_.limit(); }
     result<void> try_reserve(std::size_t objects) noexcept { return objects_.try_reserve(objects); }

@@ -4,13 +4,14 @@
 //! mod     making handles            alloc    blocks and runs, anywhere or at a given place
 //! free    giving them back          resize   changing what is held
 //! stats   looking on                bytes    the same by address and size
-//! lanes   a lane for each CPU
+//! lanes   a lane for each CPU       mend     what the dead have left
 //! ```
 
 mod alloc;
 mod bytes;
 mod free;
 mod lanes;
+mod mend;
 mod resize;
 mod stats;
 
@@ -27,6 +28,7 @@ pub use alloc::*;
 pub use bytes::*;
 pub use free::*;
 pub use lanes::*;
+pub use mend::*;
 pub use resize::*;
 pub use stats::*;
 

@@ -30,6 +30,7 @@ fn layout(bytes: usize, align: usize) -> Result<Layout, Error> {
 /// A heap, large or small, whose blocks are known by their addresses.
 pub(crate) trait Blocks: Reporting {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>>;
+    fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>>;
     /// # Safety
     /// The caller holds what is allocated there, if anything, and gives it up.
     unsafe fn free(&self, at: NonNull<u8>) -> Result<usize, FreeError>;
@@ -47,6 +48,10 @@ impl Blocks for Heap {
     #[inline(always)]
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         self.here().alloc(layout)
+    }
+
+    fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+        self.here().alloc_zeroed(layout)
     }
 
     #[inline(always)]
@@ -73,6 +78,19 @@ impl Blocks for Heap {
 pub(crate) fn alloc(heap: &impl Blocks, bytes: usize, align: usize) -> Result<NonNull<u8>, Error> {
     let full = Error::of(Code::HeapFull, bytes as u64, align as u64);
     heap.alloc(layout(bytes, align)?).ok_or(full)
+}
+
+/// Memory for `count` times `bytes` bytes, all zero.
+pub(crate) fn alloc_zeroed(
+    heap: &impl Blocks,
+    count: usize,
+    bytes: usize,
+) -> Result<NonNull<u8>, Error> {
+    let most = usize::MAX / bytes.max(1);
+    let too_many = Error::of(Code::TooLong, count as u64, most as u64);
+    let bytes = count.checked_mul(bytes).ok_or(too_many)?;
+    let full = Error::of(Code::HeapFull, bytes as u64, 1);
+    heap.alloc_zeroed(layout(bytes, 1)?).ok_or(full)
 }
 
 /// The block at an address that is not null.
@@ -224,15 +242,8 @@ pub unsafe extern "C" fn nbbs_heap_calloc(
     count: usize,
     bytes: usize,
 ) -> *mut c_void {
-    let zeroed = |heap: &Heap| {
-        let most = usize::MAX / bytes.max(1);
-        let too_many = Error::of(Code::TooLong, count as u64, most as u64);
-        let bytes = count.checked_mul(bytes).ok_or(too_many)?;
-        let full = Error::of(Code::HeapFull, bytes as u64, 1);
-        heap.here().alloc_zeroed(layout(bytes, 1)?).ok_or(full)
-    };
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, zeroed) }
+    unsafe { or_null(heap, |heap| alloc_zeroed(heap, count, bytes)) }
 }
 
 /// `realloc`: null if `nbbs_heap_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
@@ -260,10 +271,23 @@ pub unsafe extern "C" fn nbbs_heap_aligned_alloc(
 /// `malloc_usable_size`: what `nbbs_heap_size_of` says; 0 of null, and where it would refuse.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_usable_size(heap: *const Heap, block: *const c_void) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { usable_size(heap, block) }
+}
+
+/// How many bytes may be used of a block; 0 of null, and of what is none, which goes to the heap's hook.
+///
+/// # Safety
+/// As for [`run`].
+pub(crate) unsafe fn usable_size<H: Blocks>(heap: *const H, block: *const c_void) -> usize {
     let mut bytes = 0;
+    let found = |heap: &H| {
+        bytes = heap.usable(block_at(block, 2)?)?;
+        Ok(())
+    };
     if !block.is_null() {
-        // SAFETY: the caller's promise about pointers.
-        unsafe { nbbs_heap_size_of(heap, block, &raw mut bytes, ptr::null_mut()) };
+        // SAFETY: by the contract.
+        unsafe { run(heap, ptr::null_mut(), found) };
     }
     bytes
 }
@@ -273,12 +297,12 @@ pub unsafe extern "C" fn nbbs_heap_usable_size(heap: *const Heap, block: *const 
 /// # Safety
 /// As for [`run`].
 #[inline(always)]
-unsafe fn or_null(
-    heap: *const Heap,
-    work: impl FnOnce(&Heap) -> Result<NonNull<u8>, Error>,
+pub(crate) unsafe fn or_null<H: Blocks>(
+    heap: *const H,
+    work: impl FnOnce(&H) -> Result<NonNull<u8>, Error>,
 ) -> *mut c_void {
     let mut found = ptr::null_mut();
-    let found_by = |heap: &Heap| {
+    let found_by = |heap: &H| {
         found = work(heap)?.as_ptr().cast();
         Ok(())
     };

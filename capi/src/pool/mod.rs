@@ -2,13 +2,14 @@
 //!
 //! ```text
 //! mod      making pools            objects   alloc, free, ask      local    a thread's own slots
-//! source   where memory comes from slots     what is in each slot
+//! source   where memory comes from slots     what is in each slot   stats    looking on
 //! ```
 
 mod local;
 mod objects;
 mod slots;
 mod source;
+mod stats;
 
 use core::alloc::Layout;
 use core::ffi::c_void;
@@ -26,6 +27,7 @@ pub use objects::*;
 use slots::WORD;
 pub use source::Source;
 use source::{Memory, Shape};
+pub use stats::*;
 
 /// A pool of objects of one size, for any number of threads: made by `nbbs_pool_create` or `nbbs_pool_create_in`, ended
 /// by `nbbs_pool_destroy`.

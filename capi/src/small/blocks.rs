@@ -9,12 +9,18 @@ use nbbs_heap::FreeError;
 use super::{Placed, Small, on};
 use crate::error::{Code, Error};
 use crate::handle::{ask, run};
-use crate::heap::{Blocks, GRAIN, alloc, free, resize, size_of};
+use crate::heap::{
+    Blocks, GRAIN, alloc, alloc_zeroed, free, or_null, resize, size_of, usable_size,
+};
 use crate::pointer;
 
 impl Blocks for Small {
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
         on!(self, heap => heap.alloc(layout))
+    }
+
+    fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
+        on!(self, heap => heap.alloc_zeroed(layout))
     }
 
     unsafe fn free(&self, at: NonNull<u8>) -> Result<usize, FreeError> {
@@ -120,4 +126,52 @@ pub unsafe extern "C" fn nbbs_small_size_of(
 pub unsafe extern "C" fn nbbs_small_contains(heap: *const Small, address: *const c_void) -> bool {
     // SAFETY: the caller's promise about pointers.
     unsafe { ask(heap, |heap| on!(heap, heap => heap.contains(address.cast()))) }
+}
+
+/// `malloc`: null if `nbbs_small_alloc` would refuse. Aligned to 16 bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_small_malloc(heap: *const Small, bytes: usize) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
+}
+
+/// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_small_alloc` would refuse, or if the
+/// product is too large for a `size_t`. Costs a store for each word more.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_small_calloc(
+    heap: *const Small,
+    count: usize,
+    bytes: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| alloc_zeroed(heap, count, bytes)) }
+}
+
+/// `realloc`: null if `nbbs_small_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_small_realloc(
+    heap: *const Small,
+    block: *mut c_void,
+    bytes: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| resize(heap, block, bytes)) }
+}
+
+/// `aligned_alloc`: null if `nbbs_small_alloc` would refuse. `bytes` need not be a multiple of `align`.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_small_aligned_alloc(
+    heap: *const Small,
+    align: usize,
+    bytes: usize,
+) -> *mut c_void {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { or_null(heap, |heap| alloc(heap, bytes, align)) }
+}
+
+/// `malloc_usable_size`: what `nbbs_small_size_of` says; 0 of null, and where it would refuse.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_small_usable_size(heap: *const Small, block: *const c_void) -> usize {
+    // SAFETY: the caller's promise about pointers.
+    unsafe { usable_size(heap, block) }
 }

@@ -95,7 +95,9 @@ TEST(Arena, HandleThatWasNeverMadeIsRefused) {
     EXPECT_EQ(nbbs_units(&arena), 0u);
     EXPECT_EQ(nbbs_max_order(nullptr), 0u);
     EXPECT_EQ(nbbs_order_bound(&arena), -1);
+    EXPECT_EQ(nbbs_count_free(&arena), 0u);
     EXPECT_FALSE(nbbs_has_free(&arena, 0));
+    EXPECT_EQ(nbbs_mend(&arena, nullptr), NBBS_CODE_NO_ARENA);
 }
 
 TEST(Arena, AllocatesEveryOrderAndFindsItAgain) {
@@ -344,6 +346,7 @@ TEST(Arena, StatisticsMapAndWalk) {
     EXPECT_FALSE(nbbs_has_free(arena, 6));
     EXPECT_FALSE(nbbs_has_free(arena, 77));
     EXPECT_EQ(stats.fragmentation_permille, 573u);
+    EXPECT_EQ(nbbs_count_free(arena), 75u);
 
     uint8_t map[7] = {};
     map[6] = 77;
@@ -373,6 +376,24 @@ TEST(Arena, StatisticsMapAndWalk) {
     }
     EXPECT_EQ(next, 100u);
     EXPECT_EQ(nbbs_walk(arena, nullptr, nullptr, nullptr), NBBS_CODE_NULL);
+}
+
+// Whoever dies in a free may have cleared the units, and told nobody above.
+TEST(Arena, WhatTheDeadLeftIsMended) {
+    Arena arena(64);
+    arena.alloc(0);
+    for (auto &word : arena.metadata) {
+        const uint64_t before = word;
+        word = 0;
+        if (nbbs_count_free(arena) == 64) break;
+        word = before;
+    }
+    ASSERT_EQ(nbbs_count_free(arena), 64u);
+    EXPECT_LT(nbbs_order_bound(arena), 6);
+    nbbs_error error{};
+    EXPECT_EQ(nbbs_mend(arena, &error), NBBS_CODE_OK) << text_of(error);
+    EXPECT_EQ(nbbs_order_bound(arena), 6);
+    arena.expect_empty();
 }
 
 TEST(Arena, AuditNamesWhatIsBroken) {

@@ -97,6 +97,45 @@ TEST(Pool, GrowsAndShrinksByChunks) {
     EXPECT_EQ(counted.bytes, 0u);
 }
 
+TEST(Pool, SaysWhatItHas) {
+    Counted memory;
+    nbbs_source source = memory.source();
+    nbbs_pool_config config = config_of(24, 8, 0);
+    config.chunk = 100;
+    nbbs_pool *pool = make(config, &source);
+    const auto stats = [pool] {
+        nbbs_pool_statistics found{};
+        EXPECT_EQ(nbbs_pool_stats(pool, &found, nullptr), NBBS_CODE_OK);
+        EXPECT_EQ(found.objects + found.kept + found.free, found.capacity);
+        EXPECT_EQ(found.objects, nbbs_pool_len(pool));
+        EXPECT_EQ(found.capacity, nbbs_pool_capacity(pool));
+        return found;
+    };
+    EXPECT_EQ(stats().capacity, 0u);
+    const size_t of_itself = memory.bytes - stats().bookkeeping;
+    std::vector<void *> objects;
+    for (int number = 0; number < 250; number++) objects.push_back(alloc(pool));
+    nbbs_pool_local local;
+    ASSERT_EQ(nbbs_pool_local_create(&local, pool, 5, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_pool_local_free(&local, objects.back(), nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(stats().objects, 249u);
+    EXPECT_EQ(stats().kept, 1u);
+    EXPECT_EQ(stats().free, 50u);
+    EXPECT_EQ(stats().chunks, 3u);
+    EXPECT_EQ(stats().bytes, 300u * 24);
+    EXPECT_EQ(stats().bytes + stats().bookkeeping + of_itself, memory.bytes);
+    nbbs_pool_local_destroy(&local);
+    objects.pop_back();
+    for (void *object : objects) EXPECT_EQ(nbbs_pool_free(pool, object, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_pool_shrink(pool), 300u);
+    EXPECT_EQ(stats().capacity, 0u);
+    EXPECT_EQ(stats().bytes, 0u);
+    EXPECT_EQ(stats().peak_capacity, 300u);
+    EXPECT_EQ(nbbs_pool_stats(pool, nullptr, nullptr), NBBS_CODE_NULL);
+    nbbs_pool_destroy(pool);
+    EXPECT_EQ(memory.bytes, 0u);
+}
+
 TEST(Pool, GrowsAheadOfDemand) {
     nbbs_pool_config config = config_of(16, 16, 1000);
     config.chunk = 128, config.ahead = 100;

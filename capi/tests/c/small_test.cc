@@ -172,6 +172,11 @@ TEST(Small, SaysWhatItCannotGive) {
     expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775792",
                    take(SIZE_MAX, 1));
     EXPECT_EQ(heap.misuse.size(), 2u);
+    EXPECT_EQ(nbbs_small_malloc(heap, SIZE_MAX), nullptr);
+    EXPECT_EQ(nbbs_small_calloc(heap, SIZE_MAX / 2 + 1, 2), nullptr);
+    EXPECT_EQ(nbbs_small_calloc(heap, 5000, 4), nullptr);
+    EXPECT_EQ(nbbs_small_aligned_alloc(heap, 3, 3), nullptr);
+    EXPECT_EQ(heap.misuse.size(), 5u) << "all but what there is no memory for";
     EXPECT_EQ(block, nullptr);
     const auto none = [](void *, const nbbs_heap_block *) {};
     EXPECT_EQ(nbbs_small_alloc(heap, 1, 1, nullptr, nullptr), NBBS_CODE_NULL);
@@ -212,6 +217,41 @@ TEST(Small, Resizes) {
         }
         EXPECT_EQ(heap.misuse.size(), kSizes.size() * kSizes.size());
         heap.expect_empty();
+    }
+}
+
+TEST(Small, IsShapedAsMalloc) {
+    for (const size_t unit : kUnits) {
+        Small heap(64 << 10, unit);
+        for (const size_t size : kSizes) {
+            auto *dirty = static_cast<unsigned char *>(nbbs_small_malloc(heap, 3 * size));
+            ASSERT_NE(dirty, nullptr);
+            EXPECT_GE(nbbs_small_usable_size(heap, dirty), 3 * size);
+            memset(dirty, 0xee, 3 * size);
+            EXPECT_EQ(nbbs_small_free(heap, dirty, nullptr), NBBS_CODE_OK);
+            auto *zeroed = static_cast<unsigned char *>(nbbs_small_calloc(heap, size, 3));
+            EXPECT_EQ(zeroed, dirty);
+            EXPECT_EQ(std::count(zeroed, zeroed + 3 * size, 0), static_cast<ptrdiff_t>(3 * size));
+            EXPECT_EQ(nbbs_small_free(heap, zeroed, nullptr), NBBS_CODE_OK);
+            heap.alloc(1);
+            void *aligned = nbbs_small_aligned_alloc(heap, 256, size);
+            EXPECT_EQ(reinterpret_cast<uintptr_t>(aligned) % 256, 0u);
+            EXPECT_EQ(nbbs_small_free(heap, aligned, nullptr), NBBS_CODE_OK);
+            auto *block = static_cast<unsigned char *>(nbbs_small_realloc(heap, nullptr, size));
+            memset(block, 9, size);
+            block = static_cast<unsigned char *>(nbbs_small_realloc(heap, block, size + 1000));
+            ASSERT_NE(block, nullptr);
+            EXPECT_EQ(std::count(block, block + size, 9), static_cast<ptrdiff_t>(size));
+            EXPECT_EQ(nbbs_small_realloc(heap, block, 1 << 20), nullptr);
+            EXPECT_EQ(nbbs_small_usable_size(heap, block), heap.size_of(block));
+            EXPECT_EQ(nbbs_small_free(heap, block, nullptr), NBBS_CODE_OK);
+            EXPECT_EQ(heap.misuse.size(), 0u);
+        }
+        EXPECT_EQ(nbbs_small_usable_size(heap, nullptr), 0u);
+        EXPECT_EQ(heap.misuse.size(), 0u);
+        EXPECT_EQ(nbbs_small_usable_size(heap, &heap), 0u);
+        EXPECT_EQ(heap.misuse.size(), 1u);
+        EXPECT_EQ(nbbs_small_malloc(nullptr, 1), nullptr);
     }
 }
 

@@ -198,6 +198,9 @@ TEST(Buddy, IsLookedAt) {
     EXPECT_FALSE(arena.has_free(6));
     EXPECT_GT(arena.audit().words, 0u);
     EXPECT_EQ(nbbs_units(arena.handle()), 100u);
+    EXPECT_EQ(arena.count_free(), 89u);
+    arena.mend();
+    expect_throw<nbbs::error>(NBBS_CODE_NO_ARENA, [] { nbbs::buddy().mend(); });
 }
 
 TEST(Buddy, ExceptionsEndAWalkAndPassNoC) {

@@ -74,6 +74,11 @@ TEST(Caches, AreConfiguredAndShared) {
     pages.on(0).free(pages.on(0).alloc(0));
     pages.drain_all([](void*) {});
     expect_empty(pages);
+    pages.recover(1);
+    EXPECT_EQ(pages.refused(), 0u);
+    pages.on(0).free_sized(block, 1);
+    pages.drain(0);
+    EXPECT_EQ(pages.refused(), 1u) << "nothing of that order was there";
     config.large_order = 8;
     EXPECT_EQ(pages.try_set_caches(memory.place(), config).code(), NBBS_CODE_SETTING);
 }

@@ -1,6 +1,7 @@
 // nbbs::heap, heap_resource and heap_allocator.
 #include "support.hpp"
 
+#include <algorithm>
 #include <map>
 #include <unordered_map>
 
@@ -97,6 +98,56 @@ TEST(Heap, SaysWhatMemoryThereWasNot) {
         EXPECT_EQ(thrown.why().value(), nbbs::heap::bytes_for(1, most));
         EXPECT_EQ(thrown.why().message(), thrown.what());
     }
+}
+
+TEST(Heap, ResizesBlocks) {
+    nbbs::heap heap(1 << 20, 1);
+    auto* block = static_cast<unsigned char*>(heap.resize(nullptr, 100));
+    std::memset(block, 7, 100);
+    void* const behind = heap.alloc(100);
+    block = static_cast<unsigned char*>(heap.resize(block, 5000));
+    EXPECT_GE(heap.usable_size(block), 5000u);
+    EXPECT_EQ(std::count(block, block + 100, 7), 100);
+    expect_throw<nbbs::bad_alloc>(NBBS_CODE_HEAP_FULL, [&] { static_cast<void>(heap.resize(block, 2 << 20)); });
+    EXPECT_EQ(heap.resize(block, 5000), block);
+    expect_throw<nbbs::error>(NBBS_CODE_INSIDE_UNIT, [&] { static_cast<void>(heap.resize(block + 16, 1)); });
+    EXPECT_EQ(heap.try_resize(block, SIZE_MAX).code(), NBBS_CODE_SIZE);
+    heap.free(block);
+    heap.free(behind);
+    expect_whole(heap);
+}
+
+TEST(Heap, ShowsWhatIsInUse) {
+    nbbs::heap heap(4 << 20, 1);
+    void* const large = heap.alloc(2 << 20);
+    void* const small = heap.alloc(40);
+    EXPECT_NE(heap.profile().find("2097152"), std::string::npos) << heap.profile();
+    EXPECT_EQ(heap.profile().size(), nbbs_heap_profile(heap.handle(), nullptr, 0));
+    std::size_t shown = 0;
+    heap.walk([&](const nbbs_heap_block& block) {
+        // The others are what the cache keeps.
+        if (block.address == large || block.address == small) {
+            shown++;
+            heap.free(block.address);
+        }
+    });
+    EXPECT_EQ(shown, 2u);
+    heap.trim();
+    heap.walk([](const nbbs_heap_block&) { ADD_FAILURE() << "nothing is in use"; });
+    std::size_t asked = 0;
+    const auto page = [&](void* pages, std::size_t bytes) {
+        EXPECT_TRUE(heap.contains(pages));
+        std::memset(pages, 0, bytes);
+        asked += bytes;
+        return true;
+    };
+    EXPECT_GE(heap.discard(4096, page), std::size_t{2} << 20);
+    EXPECT_GE(asked, std::size_t{2} << 20);
+    static_cast<void>(heap.alloc(1));
+    EXPECT_THROW(heap.walk([](const nbbs_heap_block&) { throw 7; }), int);
+    nbbs::heap moved(std::move(heap));
+    expect_throw<nbbs::error>(NBBS_CODE_NULL, [&] { heap.walk([](const nbbs_heap_block&) {}); });
+    EXPECT_EQ(heap.profile(), "");
 }
 
 TEST(Heap, IsAMemoryResource) {

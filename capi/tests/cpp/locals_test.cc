@@ -301,6 +301,7 @@ TEST(ThreadedPool, TheLimitAndWhatOthersKeep) {
         }
         EXPECT_LE(pool.kept(), 10u) << "a 64th of the limit";
         EXPECT_GT(pool.kept(), 0u);
+        EXPECT_EQ(pool.stats().kept, pool.kept());
         const std::size_t kept = pool.kept();
         std::thread([&] {
             std::size_t got = 0;

@@ -139,6 +139,8 @@ TEST(Pool, KeepsItsLimitAndReservation) {
         ASSERT_NE(place, nullptr);
         EXPECT_TRUE(places.insert(place).second);
     }
+    EXPECT_EQ(pool.stats().objects, 100u);
+    EXPECT_EQ(pool.stats().bytes, pool.capacity() * sizeof(int));
     EXPECT_EQ(pool.allocate(1), nullptr);
     expect_throw<nbbs::bad_alloc>(NBBS_CODE_FULL, [&] { pool.make(1).reset(); });
     for (int* place : places) {
@@ -253,6 +255,8 @@ TEST(Pool, ChunksOfAMemoryResource) {
     expect_empty(pages);
     expect_throw<nbbs::error>(NBBS_CODE_SOURCE_EMPTY,
                               [] { nbbs::pool<int> none({}, std::pmr::null_memory_resource()); });
+    std::pmr::memory_resource* const nobody = nullptr;
+    expect_throw<nbbs::error>(NBBS_CODE_NULL, [&] { nbbs::pool<int> none({}, nobody); });
 }
 
 TEST(Pool, AllOfItInOnePlace) {
