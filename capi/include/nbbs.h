@@ -111,15 +111,16 @@ enum nbbs_code
     NBBS_CODE_OK,
     /**
      * A pointer that has to lead somewhere is null. `value`: which argument, from 1; `detail`: 1 if it is not that
-     * argument, but the function that it has to name.
+     * argument, but the function that it has to name; `other`: a number of the function that was called, by which
+     * `nbbs_message` names it.
      */
     NBBS_CODE_NULL,
     /**
-     * A pointer is not aligned. `value`: the address; `limit`: the alignment.
+     * A pointer is not aligned. `value`: the address; `limit`: the alignment; `other`: as for `NBBS_CODE_NULL`.
      */
     NBBS_CODE_POINTER_MISALIGNED,
     /**
-     * The handle was never made. `value`: its address; 0: `nb_init` was not called.
+     * The handle was never made. `value`: its address; 0: `nb_init` was not called; `other`: as for `NBBS_CODE_NULL`.
      */
     NBBS_CODE_NO_ARENA,
     /**

@@ -3,6 +3,7 @@
 use core::ffi::{c_char, c_void};
 use core::fmt::{self, Write};
 
+use crate::function::Told;
 use crate::pointer;
 
 /// How a call went. 0 is success; every other code is a refusal that has changed nothing, unless the function
@@ -16,11 +17,12 @@ pub enum Code {
     /// Done.
     Ok,
     /// A pointer that has to lead somewhere is null. `value`: which argument, from 1; `detail`: 1 if it is not that
-    /// argument, but the function that it has to name.
+    /// argument, but the function that it has to name; `other`: a number of the function that was called, by which
+    /// `nbbs_message` names it.
     Null,
-    /// A pointer is not aligned. `value`: the address; `limit`: the alignment.
+    /// A pointer is not aligned. `value`: the address; `limit`: the alignment; `other`: as for `NBBS_CODE_NULL`.
     PointerMisaligned,
-    /// The handle was never made. `value`: its address; 0: `nb_init` was not called.
+    /// The handle was never made. `value`: its address; 0: `nb_init` was not called; `other`: as for `NBBS_CODE_NULL`.
     NoArena,
     /// An array, or the name of a memfd, cannot be so long. `value`: its length; `limit`: the most.
     TooLong,
@@ -193,6 +195,14 @@ impl Error {
         }
     }
 
+    /// Adds the function, if what was refused is a pointer to whatever it works on.
+    fn by(self, function: u32) -> Self {
+        match self.code() {
+            Some(Code::Null | Code::PointerMisaligned | Code::NoArena) => self.and(function.into()),
+            _ => self,
+        }
+    }
+
     /// The code, unless the number is none.
     pub(crate) fn code(&self) -> Option<Code> {
         NAMES.get(self.code as usize).map(|&(code, _)| code)
@@ -236,23 +246,24 @@ impl Reporter {
     /// # Safety
     /// Those of [`refuse`](Self::refuse).
     #[inline(always)]
-    pub(crate) unsafe fn answer(self, outcome: Result<(), Error>, out: *mut Error) -> Code {
+    pub(crate) unsafe fn answer(self, outcome: Result<(), Error>, told: Told) -> Code {
         match outcome {
             Ok(()) => Code::Ok,
             // SAFETY: by the contract.
-            Err(refused) => unsafe { self.refuse(refused, out) },
+            Err(refused) => unsafe { self.refuse(refused, told) },
         }
     }
 
     /// Tells the hook of misuse, and the caller of any refusal. Returns the code.
     ///
     /// # Safety
-    /// `out` is null, misaligned, or leads to memory for an error; the hook is what `Hook` says.
+    /// The place is null, misaligned, or leads to memory for an error; the hook is what `Hook` says.
     #[cold]
     #[inline(never)]
-    pub(crate) unsafe fn refuse(self, error: Error, out: *mut Error) -> Code {
+    pub(crate) unsafe fn refuse(self, error: Error, told: Told) -> Code {
+        let error = error.by(told.function);
         // SAFETY: by the contract.
-        unsafe { pointer::write_if_given(out, error) };
+        unsafe { pointer::write_if_given(told.place, error) };
         if let Some(hook) = self.hook.filter(|_| error.is_misuse()) {
             // SAFETY: the caller promised that the hook may be called with its context.
             unsafe { hook(self.context, &raw const error) };

@@ -3,6 +3,7 @@
 use core::ffi::c_void;
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::Told;
 use crate::pointer;
 
 /// What a C program has a pointer to, and which knows whom to tell of misuse.
@@ -17,7 +18,7 @@ pub(crate) trait Reporting {
 #[inline(always)]
 pub(crate) unsafe fn run<H: Reporting>(
     handle: *const H,
-    error: *mut Error,
+    error: Told,
     work: impl FnOnce(&H) -> Result<(), Error>,
 ) -> Code {
     // SAFETY: by the contract.
@@ -33,7 +34,7 @@ pub(crate) unsafe fn run<H: Reporting>(
 pub(crate) unsafe fn run_but<H: Reporting>(
     ordinary: &[Code],
     handle: *const H,
-    error: *mut Error,
+    error: Told,
     work: impl FnOnce(&H) -> Result<(), Error>,
 ) -> Code {
     let (came_out, reporter) = match pointer::checked(handle, 1) {
@@ -59,7 +60,7 @@ pub(crate) unsafe fn run_but<H: Reporting>(
 pub(crate) unsafe fn set_hook<H>(
     handle: *mut H,
     (hook, context): (Hook, *mut c_void),
-    error: *mut Error,
+    error: Told,
     place: impl FnOnce(*mut H) -> *mut Reporter,
 ) -> Code {
     let set = pointer::checked(handle, 1).map(|handle| {

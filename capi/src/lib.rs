@@ -28,7 +28,7 @@
 //! shared    memory that outlives its processes: nbbs_shared_*, with the feature `shared`
 //! handle    how pools, heaps and segments are reached from a caller's pointer
 //! pointer   what a caller's pointer may be        error    codes, hooks           refusal   their text
-//! setting   which setting was refused
+//! setting   which setting was refused         function   which function refused
 //! malloc    the C library's   lane   the thread's lane           freestanding   the panic handler
 //! ```
 #![no_std]
@@ -47,6 +47,7 @@ mod cache;
 mod error;
 #[cfg(all(feature = "freestanding", not(feature = "std"), not(test)))]
 mod freestanding;
+mod function;
 mod handle;
 mod heap;
 mod lane;

@@ -10,7 +10,7 @@ use nbbs_heap::{AddError, AuditError, FreeError as NotHeld};
 use nbbs_pool::Exhausted;
 
 use crate::error::{Code, Error};
-use crate::setting;
+use crate::{function, setting};
 
 impl Error {
     fn order_too_large(order: u32, max: u32) -> Self {
@@ -232,6 +232,11 @@ impl fmt::Display for Error {
         let Some(known) = self.code() else {
             return write!(f, "{code} is no code of nbbs");
         };
+        if let Code::Null | Code::PointerMisaligned | Code::NoArena = known
+            && let Some(function) = function::name(other)
+        {
+            write!(f, "{function}: ")?;
+        }
         match known {
             Code::Ok => f.write_str("no error"),
             Code::Null if detail == 1 => write!(f, "the function in argument {value} is null"),

@@ -4,6 +4,7 @@ use nbbs::Request as Wanted;
 
 use super::{Arena, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 /// What is asked for, when it is more than a block of some order anywhere. All zero but `units`: exactly so many
@@ -37,6 +38,7 @@ pub unsafe extern "C" fn nbbs_alloc(
     index: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -62,6 +64,7 @@ pub unsafe extern "C" fn nbbs_alloc_units(
     index: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc_units, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -82,6 +85,7 @@ pub unsafe extern "C" fn nbbs_alloc_at(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc_at, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -103,6 +107,7 @@ pub unsafe extern "C" fn nbbs_alloc_request(
     index: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc_request, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -141,6 +146,7 @@ pub unsafe extern "C" fn nbbs_alloc_batch(
     got: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc_batch, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

@@ -6,6 +6,7 @@ use nbbs::Request;
 
 use super::{Arena, Handle, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 impl Handle {
@@ -66,6 +67,7 @@ pub unsafe extern "C" fn nbbs_alloc_bytes(
     address: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_alloc_bytes, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -95,6 +97,7 @@ pub unsafe extern "C" fn nbbs_free_bytes(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free_bytes, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -122,6 +125,7 @@ pub unsafe extern "C" fn nbbs_resize_bytes(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_resize_bytes, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -150,6 +154,7 @@ pub unsafe extern "C" fn nbbs_address_of(
     address: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_address_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -176,6 +181,7 @@ pub unsafe extern "C" fn nbbs_index_of(
     index: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_index_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

@@ -2,6 +2,7 @@
 
 use super::{Arena, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 /// Frees the block or run at `index`, whatever its size, and writes its number of units to `units`, unless that is
@@ -16,6 +17,7 @@ pub unsafe extern "C" fn nbbs_free(
     units: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -41,6 +43,7 @@ pub unsafe extern "C" fn nbbs_free_sized(
     order: u32,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free_sized, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -65,6 +68,7 @@ pub unsafe extern "C" fn nbbs_free_units(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free_units, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -87,6 +91,7 @@ pub unsafe extern "C" fn nbbs_free_batch(
     done: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free_batch, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -112,6 +117,7 @@ pub unsafe extern "C" fn nbbs_free_part(
     end: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_free_part, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -133,6 +139,7 @@ pub unsafe extern "C" fn nbbs_reserve(
     end: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_reserve, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -156,6 +163,7 @@ pub unsafe extern "C" fn nbbs_release(
     end: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_release, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

@@ -6,6 +6,7 @@ use nbbs::lane_words;
 
 use super::{Arena, Handle, derive};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 /// Returns the bytes that so many lanes take: 256 each. For static arrays there is `NBBS_LANE_BYTES`.
@@ -38,6 +39,7 @@ pub unsafe extern "C" fn nbbs_set_lanes(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_set_lanes, error);
     let given = |handle: Handle| {
         // SAFETY: the caller's promise about pointers.
         let words = unsafe { pointer::words(memory, bytes, lane_words(1), 2) }?;

@@ -2,6 +2,7 @@
 
 use super::{Arena, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 
 /// Finishes what threads or processes that died in a call have left in the bookkeeping. Units that they were freeing
 /// become available. A block that they were allocating becomes visible, as allocated, so that it can be freed; if a
@@ -16,6 +17,7 @@ use crate::error::{Code, Error};
 /// arena, and several times at once. Refuses only handles that were never made.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_mend(arena: *const Arena, error: *mut Error) -> Code {
+    let error = told!(nbbs_mend, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

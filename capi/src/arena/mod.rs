@@ -22,6 +22,7 @@ use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, Caches, Caps, Lane, metadata_words};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::{Told, told};
 use crate::lane::thread_lane;
 use crate::pointer;
 pub use alloc::*;
@@ -118,7 +119,7 @@ impl Handle {
 #[inline(always)]
 pub(crate) unsafe fn run(
     arena: *const Arena,
-    error: *mut Error,
+    error: Told,
     work: impl FnOnce(&Handle) -> Result<(), Error>,
 ) -> Code {
     // SAFETY: by the contract.
@@ -138,7 +139,7 @@ pub(crate) unsafe fn run(
 unsafe fn open(
     arena: *mut Arena,
     (metadata, bytes, units): (*mut c_void, usize, u64),
-    error: *mut Error,
+    error: Told,
     make: impl FnOnce(&'static [AtomicU64]) -> Result<Buddy<'static>, Error>,
 ) -> Code {
     let made = || {
@@ -181,6 +182,7 @@ pub unsafe extern "C" fn nbbs_create(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_create, error);
     let make = |words: &'static [AtomicU64]| Ok(Buddy::new_cleared(words, units)?);
     // SAFETY: the caller's promise about pointers.
     unsafe { open(arena, (metadata, bytes, units), error, make) }
@@ -196,6 +198,7 @@ pub unsafe extern "C" fn nbbs_create_reserved(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_create_reserved, error);
     let make = |words| Ok(Buddy::new_reserved(words, units)?);
     // SAFETY: the caller's promise about pointers.
     unsafe { open(arena, (metadata, bytes, units), error, make) }
@@ -215,6 +218,7 @@ pub unsafe extern "C" fn nbbs_attach(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_attach, error);
     let make = |words| Ok(Buddy::attach(words, units)?);
     // SAFETY: the caller's promise about pointers.
     unsafe { open(arena, (metadata, bytes, units), error, make) }
@@ -227,7 +231,7 @@ pub unsafe extern "C" fn nbbs_attach(
 pub(crate) unsafe fn derive(
     arena: *const Arena,
     (place, argument): (*mut Arena, u64),
-    error: *mut Error,
+    error: Told,
     change: impl FnOnce(Handle) -> Result<Handle, Error>,
 ) -> Code {
     // SAFETY: by the contract. A copy, so that no reference is left when the handle is written.
@@ -256,6 +260,7 @@ pub unsafe extern "C" fn nbbs_set_memory(
     unit_bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_set_memory, error);
     let told = |handle: Handle| {
         let base = pointer::checked(base.cast::<u8>(), 2)?.as_ptr();
         let most = (usize::MAX - base.addr()) as u64 / handle.buddy().units();
@@ -280,6 +285,7 @@ pub unsafe extern "C" fn nbbs_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_set_hook, error);
     let set = |handle| Ok(Handle { reporter: Reporter { hook, context }, ..handle });
     // SAFETY: the caller's promise about pointers.
     unsafe { derive(arena, (arena, 1), error, set) }
@@ -302,6 +308,7 @@ pub unsafe extern "C" fn nbbs_on(
     lane_arena: *mut Arena,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_on, error);
     // Any value but the one that means the thread's. No other is changed, as it may be a CPU without a cache.
     let lane = lane.min(THREAD_LANE - 1);
     // SAFETY: the caller's promise about pointers.

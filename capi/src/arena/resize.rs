@@ -2,6 +2,7 @@
 
 use super::{Arena, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 /// Gives back all but the first `units` units of the block or run at `index`, in place.
@@ -16,6 +17,7 @@ pub unsafe extern "C" fn nbbs_shrink(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shrink, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -37,6 +39,7 @@ pub unsafe extern "C" fn nbbs_grow(
     units: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_grow, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -58,6 +61,7 @@ pub unsafe extern "C" fn nbbs_split_off(
     rest: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_split_off, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -79,6 +83,7 @@ pub unsafe extern "C" fn nbbs_split(
     order: u32,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_split, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

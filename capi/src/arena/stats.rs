@@ -6,6 +6,7 @@ use nbbs::{MAX_ORDERS, Piece as Found};
 
 use super::{Arena, Handle, run};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::pointer;
 
 /// Orders that an arena may have: 0 to 40.
@@ -103,6 +104,7 @@ pub unsafe extern "C" fn nbbs_order_of(
     order: *mut u32,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_order_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -123,6 +125,7 @@ pub unsafe extern "C" fn nbbs_len_of(
     units: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_len_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -177,6 +180,7 @@ pub unsafe extern "C" fn nbbs_stats(
     statistics: *mut Statistics,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_stats, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -213,6 +217,7 @@ pub unsafe extern "C" fn nbbs_occupancy_map(
     filled: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_occupancy_map, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -235,6 +240,7 @@ pub unsafe extern "C" fn nbbs_walk(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_walk, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -258,6 +264,7 @@ pub unsafe extern "C" fn nbbs_audit(
     report: *mut AuditReport,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_audit, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 
 use crate::arena::{Arena, Handle, run};
 use crate::error::{Code, Error};
+use crate::function::{Told, told};
 use crate::pointer;
 
 /// Makes memory accesses of all CPUs visible to the caller, and the caller's to them: see `nbbs_cache_drain_all`.
@@ -29,6 +30,7 @@ pub unsafe extern "C" fn nbbs_cache_alloc(
     index: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -51,6 +53,7 @@ pub unsafe extern "C" fn nbbs_cache_free(
     units: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -80,6 +83,7 @@ pub unsafe extern "C" fn nbbs_cache_free_sized(
     order: u32,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_free_sized, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -99,6 +103,7 @@ pub unsafe extern "C" fn nbbs_cache_drain(
     cpu: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_drain, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { about(arena, error, |arena| arena.caches.drain(cpu)) }
 }
@@ -111,6 +116,7 @@ pub unsafe extern "C" fn nbbs_cache_ask(
     cpu: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_ask, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { about(arena, error, |arena| arena.caches.ask(cpu)) }
 }
@@ -133,6 +139,7 @@ pub unsafe extern "C" fn nbbs_cache_drain_all(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_drain_all, error);
     // SAFETY: the caller's promise about pointers, and about the barrier.
     unsafe {
         run(arena, error, |arena| {
@@ -154,6 +161,7 @@ pub unsafe extern "C" fn nbbs_cache_recover(
     cpu: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_recover, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { about(arena, error, |arena| arena.caches.recover(cpu)) }
 }
@@ -178,6 +186,7 @@ pub unsafe extern "C" fn nbbs_cache_refused(arena: *const Arena) -> u64 {
 /// Refuses with `CACHE_BROKEN`, which names the first block that is not.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_cache_audit(arena: *const Arena, error: *mut Error) -> Code {
+    let error = told!(nbbs_cache_audit, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(arena, error, |arena| {
@@ -191,7 +200,7 @@ pub unsafe extern "C" fn nbbs_cache_audit(arena: *const Arena, error: *mut Error
 ///
 /// # Safety
 /// As for [`run`].
-unsafe fn about(arena: *const Arena, error: *mut Error, work: impl FnOnce(&Handle)) -> Code {
+unsafe fn about(arena: *const Arena, error: Told, work: impl FnOnce(&Handle)) -> Code {
     let work = |arena: &Handle| {
         work(arena);
         Ok(())

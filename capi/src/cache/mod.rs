@@ -13,6 +13,7 @@ use nbbs::{Caps, cache_words};
 
 use crate::arena::{Arena, Handle, derive};
 use crate::error::{Code, Error};
+use crate::function::{Told, told};
 use crate::pointer;
 use crate::setting::Setting;
 pub use blocks::*;
@@ -139,6 +140,7 @@ pub unsafe extern "C" fn nbbs_cache_create(
     config: *const CacheConfig,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_create, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         give(arena, (memory, bytes), config, error, |words| {
@@ -162,6 +164,7 @@ pub unsafe extern "C" fn nbbs_cache_attach(
     config: *const CacheConfig,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_cache_attach, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { give(arena, (memory, bytes), config, error, |_| {}) }
 }
@@ -175,7 +178,7 @@ unsafe fn give(
     arena: *mut Arena,
     (memory, bytes): (*mut c_void, usize),
     config: *const CacheConfig,
-    error: *mut Error,
+    error: Told,
     prepare: impl FnOnce(&'static [AtomicU64]),
 ) -> Code {
     let change = |handle: Handle| {

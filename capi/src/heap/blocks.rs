@@ -8,6 +8,7 @@ use nbbs_heap::FreeError;
 
 use super::Heap;
 use crate::error::{Code, Error};
+use crate::function::{Told, told};
 use crate::handle::{Reporting, ask, run};
 use crate::pointer;
 
@@ -150,6 +151,7 @@ pub unsafe extern "C" fn nbbs_heap_alloc(
     block: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -175,6 +177,7 @@ pub unsafe extern "C" fn nbbs_heap_free(
     block: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(heap, error, |heap| free(heap, block)) }
 }
@@ -195,6 +198,7 @@ pub unsafe extern "C" fn nbbs_heap_resize(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_resize, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -216,6 +220,7 @@ pub unsafe extern "C" fn nbbs_heap_size_of(
     bytes: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_size_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(heap, error, |heap| size_of(heap, block, bytes)) }
 }
@@ -231,7 +236,7 @@ pub unsafe extern "C" fn nbbs_heap_contains(heap: *const Heap, address: *const c
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_malloc(heap: *const Heap, bytes: usize) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
+    unsafe { or_null(told!(nbbs_heap_malloc), heap, |heap| alloc(heap, bytes, 1)) }
 }
 
 /// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_heap_alloc` would refuse, or if the
@@ -243,7 +248,7 @@ pub unsafe extern "C" fn nbbs_heap_calloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc_zeroed(heap, count, bytes)) }
+    unsafe { or_null(told!(nbbs_heap_calloc), heap, |heap| alloc_zeroed(heap, count, bytes)) }
 }
 
 /// `realloc`: null if `nbbs_heap_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
@@ -254,7 +259,7 @@ pub unsafe extern "C" fn nbbs_heap_realloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| resize(heap, block, bytes)) }
+    unsafe { or_null(told!(nbbs_heap_realloc), heap, |heap| resize(heap, block, bytes)) }
 }
 
 /// `aligned_alloc`: null if `nbbs_heap_alloc` would refuse. `bytes` need not be a multiple of `align`.
@@ -265,21 +270,25 @@ pub unsafe extern "C" fn nbbs_heap_aligned_alloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc(heap, bytes, align)) }
+    unsafe { or_null(told!(nbbs_heap_aligned_alloc), heap, |heap| alloc(heap, bytes, align)) }
 }
 
 /// `malloc_usable_size`: what `nbbs_heap_size_of` says; 0 of null, and where it would refuse.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_usable_size(heap: *const Heap, block: *const c_void) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { usable_size(heap, block) }
+    unsafe { usable_size(told!(nbbs_heap_usable_size), heap, block) }
 }
 
 /// How many bytes may be used of a block; 0 of null, and of what is none, which goes to the heap's hook.
 ///
 /// # Safety
 /// As for [`run`].
-pub(crate) unsafe fn usable_size<H: Blocks>(heap: *const H, block: *const c_void) -> usize {
+pub(crate) unsafe fn usable_size<H: Blocks>(
+    told: Told,
+    heap: *const H,
+    block: *const c_void,
+) -> usize {
     let mut bytes = 0;
     let found = |heap: &H| {
         bytes = heap.usable(block_at(block, 2)?)?;
@@ -287,7 +296,7 @@ pub(crate) unsafe fn usable_size<H: Blocks>(heap: *const H, block: *const c_void
     };
     if !block.is_null() {
         // SAFETY: by the contract.
-        unsafe { run(heap, ptr::null_mut(), found) };
+        unsafe { run(heap, told, found) };
     }
     bytes
 }
@@ -298,6 +307,7 @@ pub(crate) unsafe fn usable_size<H: Blocks>(heap: *const H, block: *const c_void
 /// As for [`run`].
 #[inline(always)]
 pub(crate) unsafe fn or_null<H: Blocks>(
+    told: Told,
     heap: *const H,
     work: impl FnOnce(&H) -> Result<NonNull<u8>, Error>,
 ) -> *mut c_void {
@@ -307,6 +317,6 @@ pub(crate) unsafe fn or_null<H: Blocks>(
         Ok(())
     };
     // SAFETY: by the contract.
-    unsafe { run(heap, ptr::null_mut(), found_by) };
+    unsafe { run(heap, told, found_by) };
     found
 }

@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 use nbbs_heap::{On, Placed};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::told;
 use crate::handle::{self, Reporting, run};
 use crate::pointer;
 use crate::setting::Setting;
@@ -132,6 +133,7 @@ pub unsafe extern "C" fn nbbs_heap_create(
     heap: *mut *mut Heap,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_create, error);
     let make = || {
         let memory = pointer::checked(memory.cast::<u8>(), 1)?;
         let place = pointer::checked(heap, 4)?;
@@ -174,6 +176,7 @@ pub unsafe extern "C" fn nbbs_heap_add(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_add, error);
     // SAFETY: the caller's promise about pointers, and about the memory.
     unsafe {
         run(heap, error, |heap| {
@@ -194,6 +197,7 @@ pub unsafe extern "C" fn nbbs_heap_set_cpu(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_set_cpu, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, false, context), error) }
 }
@@ -213,6 +217,7 @@ pub unsafe extern "C" fn nbbs_heap_set_nested_cpu(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_set_nested_cpu, error);
     // SAFETY: the caller's promise about pointers, and about who calls when.
     unsafe { Reporter::NOBODY.answer(Heap::set_cpu(heap, cpu, true, context), error) }
 }
@@ -226,6 +231,7 @@ pub unsafe extern "C" fn nbbs_heap_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_set_hook, error);
     // SAFETY: a heap that nobody else is using, by the contract.
     let place = |heap: *mut Heap| unsafe { &raw mut (*heap).reporter };
     // SAFETY: as above, and the caller's promise about pointers.

@@ -8,6 +8,7 @@ use nbbs_heap::{ClassStats, LiveBlock, Placed, Stats};
 
 use super::Heap;
 use crate::error::{Code, Cut, Error};
+use crate::function::told;
 use crate::handle::{ask, run};
 use crate::pointer;
 
@@ -81,6 +82,7 @@ pub unsafe extern "C" fn nbbs_heap_stats(
     statistics: *mut HeapStatistics,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_stats, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -128,6 +130,7 @@ pub unsafe extern "C" fn nbbs_heap_walk(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_heap_walk, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -196,6 +199,7 @@ pub unsafe extern "C" fn nbbs_heap_trim(heap: *const Heap) -> usize {
 /// Reads all of the bookkeeping. Refuses with `BROKEN`, `HEAP_BROKEN`. Only while nobody else is using the heap.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_audit(heap: *const Heap, error: *mut Error) -> Code {
+    let error = told!(nbbs_heap_audit, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(heap, error, |heap| Ok(heap.placed.audit()?)) }
 }

@@ -22,6 +22,7 @@ use nbbs::sync::AtomicU64;
 use nbbs::{Buddy, metadata_words};
 
 use crate::error::{Code, Error, Reporter};
+use crate::function::Told;
 use crate::lane::thread_lane;
 use crate::malloc::Free;
 use crate::pointer;
@@ -181,6 +182,6 @@ pub extern "C" fn nb_free(addr: *mut c_void) {
     };
     if let Err((reporter, refused)) = freed {
         // SAFETY: no place for the error; the hook is as `nb_set_hook` demands.
-        unsafe { Reporter::refuse(reporter, refused, ptr::null_mut()) };
+        unsafe { Reporter::refuse(reporter, refused, Told::NOTHING) };
     }
 }

@@ -9,6 +9,7 @@ use core::sync::atomic::{AtomicU8, AtomicUsize, Ordering};
 use super::Pool;
 use super::slots::{Found, NONE, Slots, USED, WORD};
 use crate::error::{Code, Error, Reporter};
+use crate::function::{Told, told};
 use crate::handle::run;
 use crate::lane::thread_lane;
 use crate::pointer;
@@ -240,7 +241,7 @@ fn marks_of(slots: &Slots<'_>) -> *mut u8 {
 #[inline(always)]
 unsafe fn on(
     local: *mut PoolLocal,
-    error: *mut Error,
+    error: Told,
     work: impl FnOnce(&mut PoolLocal, &Pool) -> Result<(), Error>,
 ) -> Code {
     match pointer::checked(local, 1) {
@@ -267,6 +268,7 @@ pub unsafe extern "C" fn nbbs_pool_local_create(
     most: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_local_create, error);
     let make = || {
         let place = pointer::checked(local, 1)?;
         // SAFETY: the caller's promise about pointers.
@@ -321,6 +323,7 @@ pub unsafe extern "C" fn nbbs_pool_local_alloc(
     object: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_local_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         on(local, error, |local, pool| {
@@ -344,6 +347,7 @@ pub unsafe extern "C" fn nbbs_pool_local_free(
     object: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_local_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         on(
@@ -361,6 +365,7 @@ pub unsafe extern "C" fn nbbs_pool_local_free(
 /// One read-modify-write for those that follow each other in a word of 64. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_local_flush(local: *mut PoolLocal, error: *mut Error) -> Code {
+    let error = told!(nbbs_pool_local_flush, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         on(local, error, |local, pool| {

@@ -19,6 +19,7 @@ use core::sync::atomic::AtomicUsize;
 use nbbs_pool::{ChunkSource, Config, Exhausted};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::told;
 use crate::handle::{self, Reporting};
 use crate::pointer;
 use crate::setting::Setting;
@@ -179,6 +180,7 @@ pub unsafe extern "C" fn nbbs_pool_create_in(
     pool: *mut *mut Pool,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_create_in, error);
     let make = || {
         // SAFETY: the caller's promise about pointers.
         let config = unsafe { read(config) }?;
@@ -232,6 +234,7 @@ pub unsafe extern "C" fn nbbs_pool_create(
     pool: *mut *mut Pool,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_create, error);
     let make = || {
         // SAFETY: the caller's promise about pointers.
         let config = unsafe { read(config) }?;
@@ -309,6 +312,7 @@ pub unsafe extern "C" fn nbbs_pool_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_set_hook, error);
     // SAFETY: a pool that nobody else is using, by the contract.
     let place = |pool: *mut Pool| unsafe { &raw mut (*pool).reporter };
     // SAFETY: as above, and the caller's promise about pointers.

@@ -4,6 +4,7 @@ use core::ffi::c_void;
 
 use super::Pool;
 use crate::error::{Code, Error, Reporter};
+use crate::function::told;
 use crate::handle::{ask, run};
 use crate::pointer;
 
@@ -20,6 +21,7 @@ pub unsafe extern "C" fn nbbs_pool_alloc(
     object: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {
@@ -40,6 +42,7 @@ pub unsafe extern "C" fn nbbs_pool_free(
     object: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(pool, error, |pool| if object.is_null() { Ok(()) } else { pool.free(object) }) }
 }
@@ -96,6 +99,7 @@ pub unsafe extern "C" fn nbbs_pool_reserve(
     objects: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_reserve, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {
@@ -126,6 +130,7 @@ pub unsafe extern "C" fn nbbs_pool_each(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_each, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {
@@ -142,6 +147,7 @@ pub unsafe extern "C" fn nbbs_pool_each(
 /// using the pool meanwhile.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_clear(pool: *mut Pool, error: *mut Error) -> Code {
+    let error = told!(nbbs_pool_clear, error);
     let cleared = pointer::checked(pool, 1).map(|pool| {
         // SAFETY: a pool that nobody else is using, by the contract.
         unsafe { pool.as_ref() }.clear();

@@ -2,6 +2,7 @@
 
 use super::Pool;
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::handle::run;
 use crate::pointer;
 
@@ -58,6 +59,7 @@ pub unsafe extern "C" fn nbbs_pool_stats(
     statistics: *mut PoolStatistics,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_pool_stats, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(pool, error, |pool| {

@@ -5,6 +5,7 @@ use core::ffi::c_void;
 use super::SharedId;
 use super::member::{SharedMember, layout};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::handle::{ask, run, run_but};
 use crate::pointer;
 
@@ -26,6 +27,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_alloc(
     offset: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_heap_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -46,6 +48,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_free(
     offset: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_heap_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -65,6 +68,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_take(
     from: *mut SharedId,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_heap_take, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -88,6 +92,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_take_from(
     former: *mut SharedId,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_heap_take_from, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&LATE, member, error, |shared| {
@@ -110,6 +115,7 @@ pub unsafe extern "C" fn nbbs_shared_heap_block(
     bytes: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_heap_block, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {

@@ -8,6 +8,7 @@ use nbbs_shared::{Fate, Member, MemberId, Offset};
 
 use super::{Shared, SharedId, refusal};
 use crate::error::{Code, Error, Reporter};
+use crate::function::told;
 use crate::handle::{Reporting, ask, run, run_but};
 use crate::pointer;
 
@@ -83,6 +84,7 @@ pub unsafe extern "C" fn nbbs_shared_join(
     member: *mut *mut SharedMember,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_join, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(segment, error, |shared| {
@@ -125,6 +127,7 @@ pub unsafe extern "C" fn nbbs_shared_alloc(
     offset: *mut u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -156,6 +159,7 @@ pub unsafe extern "C" fn nbbs_shared_free(
     offset: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| Ok(shared.member.free(shared.offset(offset)?).map(drop)?))
@@ -175,6 +179,7 @@ pub unsafe extern "C" fn nbbs_shared_take(
     from: *mut SharedId,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_take, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -202,6 +207,7 @@ pub unsafe extern "C" fn nbbs_shared_take_from(
     former: *mut SharedId,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_take_from, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run_but(&[Code::NotYours], member, error, |shared| {
@@ -224,6 +230,7 @@ pub unsafe extern "C" fn nbbs_shared_block(
     bytes: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_block, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(member, error, |shared| {
@@ -262,6 +269,7 @@ pub unsafe extern "C" fn nbbs_shared_recover(
     found: *mut SharedRecovery,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_recover, error);
     // SAFETY: the caller's promise about pointers, and that the function may be called with its context.
     unsafe {
         run(member, error, |shared| {

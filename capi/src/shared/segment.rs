@@ -11,6 +11,7 @@ use std::path::Path;
 use nbbs_shared::{Geometry, Offset, Segment};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::{Told, told};
 use crate::handle::{self, Reporting, ask, run};
 use crate::pointer;
 
@@ -63,7 +64,7 @@ impl From<SharedGeometry> for Geometry {
 unsafe fn hand_out(
     place: *mut *mut Shared,
     argument: u64,
-    error: *mut Error,
+    error: Told,
     make: impl FnOnce() -> Result<Segment, Error>,
 ) -> Code {
     let made = pointer::checked(place, argument).and_then(|place| {
@@ -122,6 +123,7 @@ pub unsafe extern "C" fn nbbs_shared_create(
     segment: *mut *mut Shared,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_create, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         hand_out(segment, 4, error, || {
@@ -143,6 +145,7 @@ pub unsafe extern "C" fn nbbs_shared_create_memfd(
     segment: *mut *mut Shared,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_create_memfd, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         hand_out(segment, 3, error, || {
@@ -162,6 +165,7 @@ pub unsafe extern "C" fn nbbs_shared_attach(
     segment: *mut *mut Shared,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_attach, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { hand_out(segment, 2, error, || Ok(Segment::attach(self::path(text(path, 1)?))?)) }
 }
@@ -176,6 +180,7 @@ pub unsafe extern "C" fn nbbs_shared_attach_fd(
     segment: *mut *mut Shared,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_attach_fd, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         hand_out(segment, 2, error, || {
@@ -210,6 +215,7 @@ pub unsafe extern "C" fn nbbs_shared_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_set_hook, error);
     // SAFETY: a segment whose handle nobody else is using, by the contract.
     let place = |segment: *mut Shared| unsafe { &raw mut (*segment).reporter };
     // SAFETY: as above, and the caller's promise about pointers.
@@ -231,6 +237,7 @@ pub unsafe extern "C" fn nbbs_shared_geometry_of(
     geometry: *mut SharedGeometry,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_geometry_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(segment, error, |shared| {
@@ -258,6 +265,7 @@ pub unsafe extern "C" fn nbbs_shared_at(
     address: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_at, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(segment, error, |shared| {
@@ -288,6 +296,7 @@ pub unsafe extern "C" fn nbbs_shared_owner(
     owner: *mut SharedId,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_owner, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(segment, error, |shared| {
@@ -320,6 +329,7 @@ pub unsafe extern "C" fn nbbs_shared_set_root(
     offset: u64,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_shared_set_root, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(segment, error, |shared| {

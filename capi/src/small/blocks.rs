@@ -8,6 +8,7 @@ use nbbs_heap::FreeError;
 
 use super::{Placed, Small, on};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::handle::{ask, run};
 use crate::heap::{
     Blocks, GRAIN, alloc, alloc_zeroed, free, or_null, resize, size_of, usable_size,
@@ -57,6 +58,7 @@ pub unsafe extern "C" fn nbbs_small_alloc(
     block: *mut *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_alloc, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -78,6 +80,7 @@ pub unsafe extern "C" fn nbbs_small_free(
     block: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_free, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(heap, error, |heap| free(heap, block)) }
 }
@@ -96,6 +99,7 @@ pub unsafe extern "C" fn nbbs_small_resize(
     bytes: usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_resize, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -117,6 +121,7 @@ pub unsafe extern "C" fn nbbs_small_size_of(
     bytes: *mut usize,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_size_of, error);
     // SAFETY: the caller's promise about pointers.
     unsafe { run(heap, error, |heap| size_of(heap, block, bytes)) }
 }
@@ -132,7 +137,7 @@ pub unsafe extern "C" fn nbbs_small_contains(heap: *const Small, address: *const
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_small_malloc(heap: *const Small, bytes: usize) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc(heap, bytes, 1)) }
+    unsafe { or_null(told!(nbbs_small_malloc), heap, |heap| alloc(heap, bytes, 1)) }
 }
 
 /// `calloc`: memory for `count` times `bytes` bytes, all zero. Null if `nbbs_small_alloc` would refuse, or if the
@@ -144,7 +149,7 @@ pub unsafe extern "C" fn nbbs_small_calloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc_zeroed(heap, count, bytes)) }
+    unsafe { or_null(told!(nbbs_small_calloc), heap, |heap| alloc_zeroed(heap, count, bytes)) }
 }
 
 /// `realloc`: null if `nbbs_small_resize` would refuse, and the block stays as it is. 0 bytes do not free it.
@@ -155,7 +160,7 @@ pub unsafe extern "C" fn nbbs_small_realloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| resize(heap, block, bytes)) }
+    unsafe { or_null(told!(nbbs_small_realloc), heap, |heap| resize(heap, block, bytes)) }
 }
 
 /// `aligned_alloc`: null if `nbbs_small_alloc` would refuse. `bytes` need not be a multiple of `align`.
@@ -166,12 +171,12 @@ pub unsafe extern "C" fn nbbs_small_aligned_alloc(
     bytes: usize,
 ) -> *mut c_void {
     // SAFETY: the caller's promise about pointers.
-    unsafe { or_null(heap, |heap| alloc(heap, bytes, align)) }
+    unsafe { or_null(told!(nbbs_small_aligned_alloc), heap, |heap| alloc(heap, bytes, align)) }
 }
 
 /// `malloc_usable_size`: what `nbbs_small_size_of` says; 0 of null, and where it would refuse.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_small_usable_size(heap: *const Small, block: *const c_void) -> usize {
     // SAFETY: the caller's promise about pointers.
-    unsafe { usable_size(heap, block) }
+    unsafe { usable_size(told!(nbbs_small_usable_size), heap, block) }
 }

@@ -14,6 +14,7 @@ use core::ptr::NonNull;
 use nbbs_heap::{AddError, PlacedSmall};
 
 use crate::error::{Code, Error, Hook, Reporter};
+use crate::function::told;
 use crate::handle::{self, Reporting};
 use crate::pointer;
 use crate::setting::Setting;
@@ -111,6 +112,7 @@ pub unsafe extern "C" fn nbbs_small_create(
     heap: *mut *mut Small,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_create, error);
     let make = || {
         let memory = pointer::checked(memory.cast::<u8>(), 1)?;
         let place = pointer::checked(heap, 4)?;
@@ -149,6 +151,7 @@ pub unsafe extern "C" fn nbbs_small_set_hook(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_set_hook, error);
     // SAFETY: a heap that nobody else is using, by the contract.
     let place = |heap: *mut Small| unsafe { &raw mut (*heap).reporter };
     // SAFETY: as above, and the caller's promise about pointers.

@@ -6,6 +6,7 @@ use nbbs_heap::SmallStats;
 
 use super::{Placed, Small, on};
 use crate::error::{Code, Error};
+use crate::function::told;
 use crate::handle::run;
 use crate::heap::VisitBlock;
 use crate::pointer;
@@ -41,6 +42,7 @@ pub unsafe extern "C" fn nbbs_small_stats(
     statistics: *mut SmallStatistics,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_stats, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {
@@ -63,6 +65,7 @@ pub unsafe extern "C" fn nbbs_small_walk(
     context: *mut c_void,
     error: *mut Error,
 ) -> Code {
+    let error = told!(nbbs_small_walk, error);
     // SAFETY: the caller's promise about pointers.
     unsafe {
         run(heap, error, |heap| {

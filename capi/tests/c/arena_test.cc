@@ -31,11 +31,14 @@ TEST(Arena, RefusesWhatCannotBeOne) {
     alignas(64) uint64_t metadata[128];
     nbbs_arena arena;
     using Make = nbbs_code (*)(nbbs_arena *, void *, size_t, uint64_t, nbbs_error *);
-    for (Make make : {Make{nbbs_create}, Make{nbbs_create_reserved}, Make{nbbs_attach}}) {
+    const std::pair<Make, std::string> makes[] = {
+        {nbbs_create, "nbbs_create"}, {nbbs_create_reserved, "nbbs_create_reserved"}, {nbbs_attach, "nbbs_attach"}};
+    for (const auto &[make_one, name] : makes) {
+        const Make make = make_one;
         std::memset(metadata, 0, sizeof metadata);
-        expect_refusal(NBBS_CODE_NULL, "argument 1 is a null pointer",
+        expect_refusal(NBBS_CODE_NULL, name + ": argument 1 is a null pointer",
                        [&](nbbs_error *e) { return make(nullptr, metadata, sizeof metadata, 32, e); });
-        expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+        expect_refusal(NBBS_CODE_NULL, name + ": argument 2 is a null pointer",
                        [&](nbbs_error *e) { return make(&arena, nullptr, sizeof metadata, 32, e); });
         expect_refusal(NBBS_CODE_UNITS, "an arena cannot have 0 units: it has 1 to 1099511627776",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, 0, e); });
@@ -61,7 +64,7 @@ TEST(Arena, HasLanesOfItsOwn) {
     EXPECT_EQ(nbbs_lanes_for(1 << 18, 16), 0u);
     EXPECT_EQ(nbbs_lanes_for(1 << 18, 48), 64u);
     EXPECT_EQ(nbbs_lanes_for(1 << 14, 256), 16u);
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_set_lanes: argument 2 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, nullptr, sizeof lanes, e); });
     expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 255 bytes: 256 are needed",
                    [&](nbbs_error *e) { return nbbs_set_lanes(&arena.handle, lanes, 255, e); });
@@ -91,6 +94,12 @@ TEST(Arena, HandleThatWasNeverMadeIsRefused) {
     EXPECT_EQ(nbbs_alloc(&arena, 0, &index, nullptr), NBBS_CODE_NO_ARENA);
     EXPECT_EQ(nbbs_alloc(nullptr, 0, &index, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(index, 7u);
+    expect_refusal(NBBS_CODE_NO_ARENA, "nbbs_len_of: the handle at " + hex(&arena) + " is of no arena",
+                   [&](nbbs_error *e) { return nbbs_len_of(&arena, 0, &index, e); });
+    auto *const crooked = reinterpret_cast<nbbs_arena *>(reinterpret_cast<char *>(&arena) + 4);
+    expect_refusal(NBBS_CODE_POINTER_MISALIGNED,
+                   "nbbs_mend: address " + hex(crooked) + " is not a multiple of 8",
+                   [&](nbbs_error *e) { return nbbs_mend(crooked, e); });
     EXPECT_EQ(nbbs_free(&arena, 0, nullptr, nullptr), NBBS_CODE_NO_ARENA);
     EXPECT_EQ(nbbs_units(&arena), 0u);
     EXPECT_EQ(nbbs_max_order(nullptr), 0u);
@@ -119,7 +128,7 @@ TEST(Arena, AllocatesEveryOrderAndFindsItAgain) {
                    [&](nbbs_error *e) { return nbbs_alloc(arena, 13, &index, e); });
     expect_refusal(NBBS_CODE_ORDER_TOO_LARGE, "order 4294967295 is above the arena's largest, 12",
                    [&](nbbs_error *e) { return nbbs_alloc(arena, UINT32_MAX, &index, e); });
-    expect_refusal(NBBS_CODE_NULL, "argument 3 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_alloc: argument 3 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_alloc(arena, 0, nullptr, e); });
     arena.expect_empty();
 }

@@ -126,10 +126,10 @@ TEST(Memory, AlignmentIsThatOfTheBase) {
     EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % 32, 0u);
     expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 64: it takes a power of two up to 32",
                    [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 64, &address, e); });
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_resize_bytes: argument 2 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_resize_bytes(arena, nullptr, 1, e); });
     uint64_t index = 0;
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_index_of: argument 2 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_index_of(arena, nullptr, &index, e); });
 }
 

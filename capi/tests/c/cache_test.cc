@@ -164,7 +164,7 @@ TEST(Cache, RefusesImpossibleConfigurations) {
         };
     };
     expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 2943 bytes: 2944 are needed", of_bytes(cached.words, 2943));
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer", of_bytes(nullptr, 2944));
+    expect_refusal(NBBS_CODE_NULL, "nbbs_cache_create: argument 2 is a null pointer", of_bytes(nullptr, 2944));
     EXPECT_EQ(nbbs_cache_cpus(cached.arena), kCpus);
     EXPECT_EQ(nbbs_cache_bytes(kCpus), NBBS_CACHE_BYTES(kCpus));
     EXPECT_EQ(nbbs_cache_bytes(SIZE_MAX), 0u);
@@ -213,7 +213,7 @@ TEST(Cache, AsksAndDrainsOthers) {
     const auto barrier = [](void *count) { ++*static_cast<int *>(count); };
     EXPECT_EQ(nbbs_cache_drain_all(cached.arena, barrier, &barriers, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(barriers, 1);
-    expect_refusal(NBBS_CODE_NULL, "argument 2 is a null pointer", [&](nbbs_error *error) {
+    expect_refusal(NBBS_CODE_NULL, "nbbs_cache_drain_all: argument 2 is a null pointer", [&](nbbs_error *error) {
         return nbbs_cache_drain_all(cached.arena, nullptr, nullptr, error);
     });
     EXPECT_EQ(nbbs_cache_recover(cached.arena, 0, nullptr), NBBS_CODE_OK);

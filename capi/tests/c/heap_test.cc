@@ -59,12 +59,6 @@ void *alloc(nbbs_heap *heap, size_t bytes, size_t align) {
     return block;
 }
 
-std::string hex(const void *address) {
-    char text[40];
-    snprintf(text, sizeof text, "%#zx", reinterpret_cast<size_t>(address));
-    return text;
-}
-
 const std::vector<size_t> kSizes = {0, 1, 16, 100, 1000, 5000, 32768, 32769, 100000};
 
 }  // namespace
@@ -124,9 +118,9 @@ TEST(Heap, IsNotMadeOfTooLittle) {
     const std::string needed = std::to_string(nbbs_heap_bytes(1, 1));
     expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 1000 bytes: " + needed + " are needed",
                    [&](nbbs_error *error) { return nbbs_heap_create(memory, sizeof memory, 1, &heap, error); });
-    expect_refusal(NBBS_CODE_NULL, "argument 1 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_heap_create: argument 1 is a null pointer",
                    [&](nbbs_error *error) { return nbbs_heap_create(nullptr, 1 << 20, 1, &heap, error); });
-    expect_refusal(NBBS_CODE_NULL, "argument 4 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_heap_create: argument 4 is a null pointer",
                    [&](nbbs_error *error) { return nbbs_heap_create(memory, sizeof memory, 1, nullptr, error); });
     EXPECT_EQ(nbbs_heap_create(memory, SIZE_MAX, 1, &heap, nullptr), NBBS_CODE_SIZE);
     nbbs_error error{};

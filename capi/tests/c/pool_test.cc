@@ -316,9 +316,9 @@ TEST(Pool, WhatCannotBeOneIsRefused) {
                        });
     }
     nbbs_source none{};
-    expect_refusal(NBBS_CODE_NULL, "the function in argument 2 is null",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_pool_create: the function in argument 2 is null",
                    [&](nbbs_error *error) { return nbbs_pool_create(&config, &none, &pool, error); });
-    expect_refusal(NBBS_CODE_NULL, "argument 3 is a null pointer",
+    expect_refusal(NBBS_CODE_NULL, "nbbs_pool_create: argument 3 is a null pointer",
                    [&](nbbs_error *error) { return nbbs_pool_create(&config, nullptr, nullptr, error); });
     EXPECT_EQ(nbbs_pool_create(nullptr, nullptr, &pool, nullptr), NBBS_CODE_NULL);
     EXPECT_EQ(nbbs_pool_create_in(&config, nullptr, 100, &pool, nullptr), NBBS_CODE_NULL);

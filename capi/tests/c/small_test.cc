@@ -68,12 +68,6 @@ struct Small {
 const std::vector<size_t> kUnits = {16, 32, 64};
 const std::vector<size_t> kSizes = {0, 1, 16, 17, 100, 1000, 5000};
 
-std::string hex(const void *address) {
-    char text[40];
-    snprintf(text, sizeof text, "%#zx", reinterpret_cast<size_t>(address));
-    return text;
-}
-
 }  // namespace
 
 TEST(Small, GivesMemoryOfAnySizeAndAlignment) {
@@ -145,8 +139,8 @@ TEST(Small, IsNotMadeOfTooLittle) {
         expect_refusal(NBBS_CODE_SETTING, "the setting unit is " + std::to_string(unit) + ": it takes 16, 32 or 64",
                        make(memory, 100, unit));
     }
-    expect_refusal(NBBS_CODE_NULL, "argument 1 is a null pointer", make(nullptr, 1000, 32));
-    expect_refusal(NBBS_CODE_NULL, "argument 4 is a null pointer", [&](nbbs_error *error) {
+    expect_refusal(NBBS_CODE_NULL, "nbbs_small_create: argument 1 is a null pointer", make(nullptr, 1000, 32));
+    expect_refusal(NBBS_CODE_NULL, "nbbs_small_create: argument 4 is a null pointer", [&](nbbs_error *error) {
         return nbbs_small_create(memory, sizeof memory, 32, nullptr, error);
     });
     EXPECT_EQ(make(memory, SIZE_MAX, 32)(nullptr), NBBS_CODE_SIZE);

@@ -5,15 +5,24 @@
 #include <nbbs.h>
 
 #include <cstdint>
+#include <cstdio>
 #include <cstring>
 #include <string>
 #include <thread>
+#include <utility>
 #include <vector>
 
 // Text of an error.
 inline std::string text_of(const nbbs_error &error) {
     char text[200];
     nbbs_message(&error, text, sizeof text);
+    return text;
+}
+
+// An address as errors have it.
+inline std::string hex(const void *address) {
+    char text[40];
+    snprintf(text, sizeof text, "%#zx", reinterpret_cast<size_t>(address));
     return text;
 }
 
@@ -76,8 +85,15 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_NULL:
         EXPECT_LE(error.detail, 1u);
         EXPECT_EQ(error.limit, 0u);
-        EXPECT_EQ(error.other, 0u);
+        EXPECT_NE(error.other, 0u);
         return;
+    case NBBS_CODE_NO_ARENA:
+        EXPECT_EQ(error.limit, 0u);
+        EXPECT_NE(error.other, 0u);
+        break;
+    case NBBS_CODE_POINTER_MISALIGNED:
+        EXPECT_NE(error.other, 0u);
+        break;
     case NBBS_CODE_OUTSIDE_RUN:
     case NBBS_CODE_LENGTH:
         EXPECT_LE(error.detail, 1u);
@@ -95,7 +111,6 @@ inline void expect_only_what_it_names(const nbbs_error &error) {
     case NBBS_CODE_CONTENDED:
     case NBBS_CODE_NO_OBJECT:
     case NBBS_CODE_FULL:
-    case NBBS_CODE_NO_ARENA:
     case NBBS_CODE_NO_BLOCK:
     case NBBS_CODE_REGIONS:
         EXPECT_EQ(error.limit, 0u) << nbbs_code_name(error.code);
