@@ -7,7 +7,7 @@ need g++ g++
 need clang++ clang
 need /usr/include/gtest/gtest.h libgtest-dev
 
-warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror)
+warnings=(-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wsign-conversion -Wundef -Werror)
 instances='template class nbbs::pool<int>; template class nbbs::threaded_pool<int>;
            template class nbbs::allocator<int>; template class nbbs::heap_allocator<int>; template class nbbs::result<int>;
            constinit_ nbbs::buddy global;'
@@ -22,7 +22,7 @@ for compiler in $(printf '%s\n' g++ clang++ | share); do
         echo "#include <nbbs/${header##*/}>" |
             "$compiler" -x c++ -std=c++17 "${warnings[@]}" -Icapi/include -fsyntax-only -
     done
-    for flags in "-fno-exceptions -fno-rtti" "-ffreestanding -fno-exceptions -fno-rtti"; do
+    for flags in -DNBBS_WITHOUT_SHARED_MEMORY "-fno-exceptions -fno-rtti" "-ffreestanding -fno-exceptions -fno-rtti"; do
         echo '#include <nbbs.hpp>
               nbbs::buddy pages;
               nbbs::block take();

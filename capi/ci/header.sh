@@ -18,10 +18,11 @@ made_of_source nbbs/nb.h nb
 
 # Compiles standard input, in the current language and with the current compiler.
 compiles() {
-    "$compiler" -x "$dialect" -std="$language" -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror \
+    "$compiler" -x "$dialect" -std="$language" -Wall -Wextra -Wpedantic -Wconversion -Wsign-conversion \
+        -Wshadow -Wundef -Werror \
         -Icapi/include -fsyntax-only -
 }
-for language in c99 c11 c17 c++17 c++20; do
+for language in c99 c11 c17 c2x c++17 c++20 c++2b; do
     case $language in c++*) dialect=c++ gnu=g++ ;; *) dialect=c gnu=gcc ;; esac
     for compiler in $gnu clang; do
         echo '#include <nbbs.h>

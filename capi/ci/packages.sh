@@ -54,6 +54,26 @@ by_pkg_config() {
 by_pkg_config
 by_pkg_config --static
 
+# What nbbs.h declares is what the library has, also where that is without shared memory.
+echo '#include <nbbs.h>
+      int main(void) { nbbs_shared_detach(0); return 0; }' >"$work/detach.c"
+detaches() {
+    PKG_CONFIG_PATH=$1/lib/pkgconfig gcc -Werror=implicit-function-declaration "$work/detach.c" \
+        $(PKG_CONFIG_PATH=$1/lib/pkgconfig pkg-config --cflags --libs nbbs) -o "$work/detach" 2>"$work/said"
+}
+mkdir -p "$work/asks"
+echo 'cmake_minimum_required(VERSION 3.18)
+      project(asks LANGUAGES C)
+      find_package(nbbs REQUIRED)
+      get_target_property(definitions nbbs::static INTERFACE_COMPILE_DEFINITIONS)
+      message(STATUS "it says [${definitions}]")' >"$work/asks/CMakeLists.txt"
+# says PREFIX: what find_package says of the library there.
+says() { cmake -S "$work/asks" -B "$work/asks$1" "-DCMAKE_PREFIX_PATH=$1" | sed -n 's/.*it says \[\(.*\)\]/\1/p'; }
+without=$(installed_by_cmake "$work/without" -DNBBS_SHARED_MEMORY=OFF)
+detaches "$prefix" || { log "nbbs_shared_detach is missing"; cat "$work/said" >&2; exit 1; }
+! detaches "$without" && grep -q 'implicit declaration' "$work/said" || { log "nbbs_shared_detach is declared"; exit 1; }
+[ "$(says "$prefix") $(says "$without")" = " NBBS_WITHOUT_SHARED_MEMORY" ] || { log "find_package says other things"; exit 1; }
+
 build "$work/examples/c" c "-DCMAKE_PREFIX_PATH=$prefix"
 for program in plain frames objects heap survivors; do
     "$work/c/$program" >&2

@@ -24,9 +24,15 @@ endif()
 
 install(FILES include/nbbs.h include/nbbs.hpp DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
 install(DIRECTORY include/nbbs DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}")
-install(FILES cmake/nbbsConfig.cmake cmake/nbbsConfigVersion.cmake cmake/nbbsSystem.cmake
+# cargo-c installs it as it is, and does not know what the library has.
+configure_file(cmake/nbbsConfig.cmake nbbsConfig.cmake @ONLY)
+install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nbbsConfig.cmake" cmake/nbbsConfigVersion.cmake cmake/nbbsSystem.cmake
     DESTINATION "${CMAKE_INSTALL_DATADIR}/cmake/nbbs")
 # It finds the prefix from where it lies, so that the tree may be moved.
 file(RELATIVE_PATH NBBS_PC_TO_PREFIX "/${CMAKE_INSTALL_LIBDIR}/pkgconfig" "/")
+set(NBBS_PC_DEFINITIONS)
+foreach(definition ${definitions})
+    string(APPEND NBBS_PC_DEFINITIONS " -D${definition}")
+endforeach()
 configure_file(cmake/nbbs.pc.in nbbs.pc @ONLY)
 install(FILES "${CMAKE_CURRENT_BINARY_DIR}/nbbs.pc" DESTINATION "${CMAKE_INSTALL_LIBDIR}/pkgconfig")

@@ -5,6 +5,11 @@
 if(TARGET nbbs::nbbs)
     return()
 endif()
+# What nbbs.h is told of the library; unless CMake has installed it, nothing.
+set(_nbbs_definitions "@definitions@")
+if(NOT _nbbs_definitions MATCHES "^NBBS_")
+    set(_nbbs_definitions)
+endif()
 get_filename_component(_nbbs_prefix "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 
 # Libraries lie where the distribution has them: lib, lib64 or lib/<triplet>.
@@ -16,7 +21,8 @@ function(_nbbs_import kind)
     if(_nbbs_${kind})
         add_library(nbbs::${kind} ${KIND} IMPORTED)
         set_target_properties(nbbs::${kind} PROPERTIES IMPORTED_LOCATION "${_nbbs_${kind}}"
-            INTERFACE_INCLUDE_DIRECTORIES "${_nbbs_prefix}/include")
+            INTERFACE_INCLUDE_DIRECTORIES "${_nbbs_prefix}/include"
+            INTERFACE_COMPILE_DEFINITIONS "${_nbbs_definitions}")
     endif()
     unset(_nbbs_${kind} CACHE)
 endfunction()

@@ -9,7 +9,7 @@
  *   nbbs_pool_*  objects of one size
  *   nbbs_heap_*  memory of any size and alignment, in memory of the caller's
  *   nbbs_small_* the same in little memory: the first fit, without caches
- *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it (-DNBBS_SHARED_MEMORY=ON)
+ *   nbbs_shared_* blocks in memory that several processes share, on Linux; in a library built for it: NBBS_SHARED_MEMORY
  *
  * What holds for all of them:
  *
@@ -67,6 +67,17 @@
 
 /** `nbbs_lane_bytes(lanes)` as a constant expression, for static arrays. */
 #define NBBS_LANE_BYTES(lanes) ((size_t)(lanes) * 256)
+
+/**
+ * Defined where `nbbs_shared_*` is declared: on Linux, unless `NBBS_WITHOUT_SHARED_MEMORY` is defined.
+ *
+ * A library has these functions if it was built with `-DNBBS_SHARED_MEMORY=ON`. With others, programs that call them do not
+ * link; and what CMake installs for pkg-config and `find_package` defines `NBBS_WITHOUT_SHARED_MEMORY`, so that they do not
+ * compile.
+ */
+#if defined(__linux__) && !defined(NBBS_WITHOUT_SHARED_MEMORY)
+#define NBBS_SHARED_MEMORY
+#endif
 
 /**
  * Orders that an arena may have: 0 to 40.
@@ -465,14 +476,14 @@ typedef struct nbbs_heap nbbs_heap;
  */
 typedef struct nbbs_pool nbbs_pool;
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
  */
 typedef struct nbbs_shared nbbs_shared;
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * A registered user of a segment, for one thread at a time. Made by `nbbs_shared_join`.
  */
@@ -966,7 +977,7 @@ typedef struct nbbs_pool_statistics {
     size_t bookkeeping;
 } nbbs_pool_statistics;
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Which member, of all that a segment has or had.
  */
@@ -982,7 +993,7 @@ typedef struct nbbs_shared_id {
 } nbbs_shared_id;
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns whether the recoverer keeps a recovered block, or slot of the heap; otherwise it is freed.
  *
@@ -991,7 +1002,7 @@ typedef struct nbbs_shared_id {
 typedef bool (*nbbs_shared_keeps)(void *context, uint64_t offset, uint64_t bytes);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * What a recovery found.
  */
@@ -1021,7 +1032,7 @@ typedef struct nbbs_shared_recovery {
 } nbbs_shared_recovery;
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * What a segment is made for.
  */
@@ -2298,7 +2309,7 @@ nbbs_code nbbs_pool_stats(const struct nbbs_pool *pool,
                           struct nbbs_pool_statistics *statistics,
                           struct nbbs_error *error);
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Allocates memory of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
  * offset to `offset`: a slot, of 16 bytes to 4 KiB, in steps of 16 bytes up to 128 and of a quarter at most above, or a
@@ -2315,7 +2326,7 @@ nbbs_code nbbs_shared_heap_alloc(const struct nbbs_shared_member *member,
                                  struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Frees the member's slot or block at `offset`.
  *
@@ -2327,7 +2338,7 @@ nbbs_code nbbs_shared_heap_free(const struct nbbs_shared_member *member,
                                 struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes the slot or block at `offset` this member's, and writes whose it was to `from`, which may be null; as
  * `nbbs_shared_take`.
@@ -2340,7 +2351,7 @@ nbbs_code nbbs_shared_heap_take(const struct nbbs_shared_member *member,
                                 struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes the slot or block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was
  * to `former`, which may be null; as `nbbs_shared_take_from`.
@@ -2355,7 +2366,7 @@ nbbs_code nbbs_shared_heap_take_from(const struct nbbs_shared_member *member,
                                      struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Writes where in this process the member's slot or block at `offset` is, and how many bytes it has, to `address` and
  * `bytes`, each of which may be null; as `nbbs_shared_block`.
@@ -2369,7 +2380,7 @@ nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
                                  struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Turns slabs of which no slot is in use into blocks again, and returns how many. For each size of slot, the slab that
  * another living member used last stays. Costs a walk over the bookkeeping, and memory of the process, which ends if it
@@ -2378,7 +2389,7 @@ nbbs_code nbbs_shared_heap_block(const struct nbbs_shared_member *member,
 size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Registers a member: a thread that allocates in the segment, until `nbbs_shared_leave`, or until its process ends,
  * however it ends. It may be handed to another thread. It must not be used by a signal handler that interrupts one of
@@ -2393,7 +2404,7 @@ nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
                            struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Ends a member. Nobody may use the handle any more, and others can recover what the member still holds. In a child of
  * the process that joined, the call only gives back the child's memory, and the member goes on. Null: does nothing.
@@ -2401,14 +2412,14 @@ nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
 void nbbs_shared_leave(struct nbbs_shared_member *member);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns which member this is; for a null pointer, nobody.
  */
 struct nbbs_shared_id nbbs_shared_id_of(const struct nbbs_shared_member *member);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Allocates a block of at least `bytes` bytes at a multiple of `align`, a power of two up to a page, and writes its
  * offset, which is the same in every process, to `offset`. What is in it is whatever was there before.
@@ -2424,7 +2435,7 @@ nbbs_code nbbs_shared_alloc(const struct nbbs_shared_member *member,
                             struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Frees the member's block at `offset`.
  *
@@ -2436,7 +2447,7 @@ nbbs_code nbbs_shared_free(const struct nbbs_shared_member *member,
                            struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes the block at `offset` this member's, and writes whose it was to `from`, which may be null: for a block that
  * its holder has handed over, by whatever way, and neither uses nor frees any more.
@@ -2451,7 +2462,7 @@ nbbs_code nbbs_shared_take(const struct nbbs_shared_member *member,
                            struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes the block at `offset` this member's if it is `from`'s, or this member's already, and writes whose it was to
  * `former`, which may be null: for a block that `from` has handed over, by whatever way, and neither uses nor frees any
@@ -2470,7 +2481,7 @@ nbbs_code nbbs_shared_take_from(const struct nbbs_shared_member *member,
                                 struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Writes where in this process the member's block at `offset` is, and how many bytes it has, to `address` and `bytes`,
  * each of which may be null. It stays there as long as the segment is attached, or the member has not left.
@@ -2484,7 +2495,7 @@ nbbs_code nbbs_shared_block(const struct nbbs_shared_member *member,
                             struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns how many members have died that nobody has recovered, or only in part, as something of theirs may be
  * pending: they count until what was pending when they were found dead is told. A system call for each seat that is
@@ -2493,7 +2504,7 @@ nbbs_code nbbs_shared_block(const struct nbbs_shared_member *member,
 size_t nbbs_shared_dead(const struct nbbs_shared_member *member);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Recovers what members that have died or left still held: each block, and each slot of the heap, becomes this
  * member's, and `keeps` says whether the member keeps it or it is freed; null: all are freed. Blocks that a dead
@@ -2513,7 +2524,7 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
                               struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns the bytes that a segment takes: its units; for each unit, 64 bits for its owner and 2.3 for the buddy
  * allocator; 320 bytes for each member, in two parts; each of these parts in whole pages of 4 KiB, and two pages more. 0
@@ -2522,7 +2533,7 @@ nbbs_code nbbs_shared_recover(const struct nbbs_shared_member *member,
 uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes a segment in the file at `path`, such as `/dev/shm/name`, and attaches to it. `mode` are its permissions, less
  * the process's umask if the file is new; 0 is taken for 0600: only its owner may open it.
@@ -2541,7 +2552,7 @@ nbbs_code nbbs_shared_create(const char *path,
                              struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Makes a segment in memory without a name, which others attach to by its descriptor: `nbbs_shared_fd`. It can be
  * neither shortened nor made longer. `name` is for debuggers.
@@ -2554,7 +2565,7 @@ nbbs_code nbbs_shared_create_memfd(const char *name,
                                    struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
  *
@@ -2566,7 +2577,7 @@ nbbs_code nbbs_shared_attach(const char *path,
                              struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Attaches to a segment by its descriptor, which was inherited, or received over a socket. The descriptor is
  * duplicated, and stays the caller's.
@@ -2576,7 +2587,7 @@ nbbs_code nbbs_shared_attach(const char *path,
 nbbs_code nbbs_shared_attach_fd(int fd, struct nbbs_shared **segment, struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Detaches from a segment. Nobody may use the handle any more; the memory stays mapped until the last member that
  * joined by it has left. The segment's file stays. Null: does nothing.
@@ -2584,7 +2595,7 @@ nbbs_code nbbs_shared_attach_fd(int fd, struct nbbs_shared **segment, struct nbb
 void nbbs_shared_detach(struct nbbs_shared *segment);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Has `hook` told of misuse of the segment, and of members that join from now on; null: nobody. While nobody else is
  * using the handle. Refuses with `NULL`.
@@ -2595,14 +2606,14 @@ nbbs_code nbbs_shared_set_hook(struct nbbs_shared *segment,
                                struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * The descriptor of a segment, to be handed to another process; open until `nbbs_shared_detach`. Null: -1.
  */
 int nbbs_shared_fd(const struct nbbs_shared *segment);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Writes to `geometry` what a segment was made for. Refuses with `NULL`.
  */
@@ -2611,14 +2622,14 @@ nbbs_code nbbs_shared_geometry_of(const struct nbbs_shared *segment,
                                   struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.
  */
 uint64_t nbbs_shared_count_free_bytes(const struct nbbs_shared *segment);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Writes to `address` where in this process the `bytes` bytes at an offset are. The caller must know whose they are,
  * and who may touch them. Refuses with `NULL`, `OUTSIDE_SEGMENT`.
@@ -2630,14 +2641,14 @@ nbbs_code nbbs_shared_at(const struct nbbs_shared *segment,
                          struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * The offset of an address in this process; 0 if it is not in the memory that the segment hands out.
  */
 uint64_t nbbs_shared_offset(const struct nbbs_shared *segment, const void *address);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Writes to `owner` whose block, or slot of the heap, begins at an offset, at this moment. Refuses with `NULL`,
  * `OUTSIDE_SEGMENT`, `OFFSET_MISALIGNED`.
@@ -2648,7 +2659,7 @@ nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
                             struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Returns the root, an offset for whatever the members agree on, by which a newcomer finds the rest; 0: none, as at
  * first.
@@ -2657,14 +2668,14 @@ nbbs_code nbbs_shared_owner(const struct nbbs_shared *segment,
 uint64_t nbbs_shared_root(const struct nbbs_shared *segment);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Publishes the root; 0: none. Releases what was written before. Refuses with `NULL`.
  */
 nbbs_code nbbs_shared_set_root(const struct nbbs_shared *segment, uint64_t offset, struct nbbs_error *error);
 #endif
 
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 /**
  * Publishes `offset` as the root if the root still is `*expected`, and returns whether it was. If not, writes what it
  * is to `*expected`. 0: none. Acquires and releases. Null: no.

@@ -8,7 +8,8 @@
  *   nbbs::pool<T>          objects of one type
  *   nbbs::threaded_pool<T> the same, with free slots of each thread's own
  *   nbbs::heap             memory of any size; heap_resource and heap_allocator<T> over it
- *   nbbs::shared_segment   memory that several processes share, on Linux: shared_member, offset<T>
+ *   nbbs::shared_segment   memory that several processes share, where nbbs.h defines NBBS_SHARED_MEMORY: shared_member,
+ *                          offset<T>
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
  *   nbbs::error            what the others throw
  *
@@ -43,7 +44,7 @@
 #include "nbbs/memory_resource.hpp"
 #include "nbbs/pool.hpp"
 #include "nbbs/threaded_pool.hpp"
-#if defined(__linux__)
+#if defined(NBBS_SHARED_MEMORY)
 #include "nbbs/shared.hpp"
 #endif
 #endif

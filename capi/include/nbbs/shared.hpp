@@ -7,6 +7,10 @@
 #include "result.hpp"
 #include "storage.hpp"
 
+#if !defined(NBBS_SHARED_MEMORY)
+#error "nbbs/shared.hpp takes Linux and a library with shared memory: build it with -DNBBS_SHARED_MEMORY=ON"
+#endif
+
 #include <type_traits>
 #include <utility>
 

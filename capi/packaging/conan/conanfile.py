@@ -57,6 +57,7 @@ class NbbsConan(ConanFile):
 
     def package_info(self):
         self.cpp_info.libs = ["nbbs"]
+        self.cpp_info.defines = ["NBBS_WITHOUT_SHARED_MEMORY"]
         kind = "shared" if self.options.shared else "static"
         self.cpp_info.set_property("cmake_target_aliases", [f"nbbs::{kind}"])
         if not self.options.shared and self.settings.os in ["Linux", "FreeBSD"]:
