@@ -27,7 +27,7 @@ public:
     }
 
     void deallocate(T* first, std::size_t count) noexcept {
-        static_cast<void>(of_->try_free_bytes(first, count * sizeof(T)));
+        detail::drop(of_->try_free_bytes(first, count * sizeof(T)));
     }
 
     const buddy& arena() const noexcept { return *of_; }

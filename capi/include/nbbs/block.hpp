@@ -84,10 +84,10 @@ public:
         return *this ? static_cast<std::size_t>(units_) * of_->unit_bytes() : 0;
     }
 
-    /// Frees it now. A refusal (somebody else freed it) goes to the arena's hook.
+    /// Frees it now. A refusal (somebody else freed it) goes to the arena's hook, and `dropped_frees` counts it.
     void reset() noexcept {
         if (*this) {
-            static_cast<void>(of_->try_free_units(index_, units_));
+            detail::drop(of_->try_free_units(index_, units_));
             forget();
         }
     }

@@ -182,8 +182,8 @@ private:
 };
 
 /// Memory of a heap for anything that takes a `std::pmr::memory_resource`. Thread-safe and lock-free. What cannot be had
-/// throws `nbbs::bad_alloc`; what cannot be freed is refused, and told to the heap's hook. The heap has to outlive it, and
-/// may not be moved meanwhile.
+/// throws `nbbs::bad_alloc`; what cannot be freed is refused, told to the heap's hook, and counted by `dropped_frees`. The
+/// heap has to outlive it, and may not be moved meanwhile.
 class heap_resource : public std::pmr::memory_resource {
 public:
     explicit heap_resource(const heap& of) noexcept : of_(&of) {}
@@ -194,7 +194,7 @@ public:
 private:
     void* do_allocate(std::size_t bytes, std::size_t align) override { return of_->alloc(bytes, align); }
 
-    void do_deallocate(void* address, std::size_t, std::size_t) override { static_cast<void>(of_->try_free(address)); }
+    void do_deallocate(void* address, std::size_t, std::size_t) override { detail::drop(of_->try_free(address)); }
 
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
 #if defined(__cpp_rtti) || defined(_CPPRTTI)
@@ -225,7 +225,7 @@ public:
         return static_cast<T*>(of_->alloc(detail::bytes_of<T>(count), alignof(T)));
     }
 
-    void deallocate(T* first, std::size_t) noexcept { static_cast<void>(of_->try_free(first)); }
+    void deallocate(T* first, std::size_t) noexcept { detail::drop(of_->try_free(first)); }
 
     const heap& of() const noexcept { return *of_; }
 

@@ -27,7 +27,8 @@ inline void* allocate(const buddy& of, std::size_t bytes, std::size_t align) {
 ///
 /// A request takes whole units, and no more: for nodes of containers make units of 16 to 64 bytes, or stack a
 /// `std::pmr::unsynchronized_pool_resource` on top. Alignments up to that of the region's base can be had; a larger one,
-/// and memory that is not there, throw `nbbs::bad_alloc`. What cannot be freed is refused, and told to the buddy's hook.
+/// and memory that is not there, throw `nbbs::bad_alloc`. What cannot be freed is refused,
+/// told to the buddy's hook, and counted by `dropped_frees`.
 class memory_resource : public std::pmr::memory_resource {
 public:
     /// `of` has to outlive it.
@@ -40,7 +41,7 @@ private:
     void* do_allocate(std::size_t bytes, std::size_t align) override { return detail::allocate(*of_, bytes, align); }
 
     void do_deallocate(void* address, std::size_t bytes, std::size_t) override {
-        static_cast<void>(of_->try_free_bytes(address, bytes));
+        detail::drop(of_->try_free_bytes(address, bytes));
     }
 
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {

@@ -66,9 +66,9 @@ public:
     using pointer = T*;
     using const_pointer = const T*;
 
-    /// Frees an object of a pool.
+    /// Frees an object of a pool; `dropped_frees` counts what is refused.
     struct deleter {
-        void operator()(T* object) const noexcept { static_cast<void>(detail::destroy(of, object)); }
+        void operator()(T* object) const noexcept { detail::drop(detail::destroy(of, object)); }
         nbbs_pool* of = nullptr;
     };
     /// An object that frees itself. The pool has to be there still; it may have been moved.

@@ -208,6 +208,30 @@ private:
 
 namespace detail {
 
+/// What `dropped_frees` returns.
+inline std::size_t dropped = 0;
+
+/// Counts a refusal that cannot be returned. A place for a breakpoint.
+[[gnu::cold, gnu::noinline]] inline void count_dropped() noexcept { __atomic_fetch_add(&dropped, 1, __ATOMIC_RELAXED); }
+
+/// Ends a free that returns nothing.
+template <class T>
+void drop(const result<T>& freed) noexcept {
+    if (!freed) {
+        count_dropped();
+    }
+}
+
+}  // namespace detail
+
+/// How many frees were refused that could not say so, by allocators, memory resources, boxes, and blocks that free
+/// themselves, in the whole program. If it is not 0, something was freed twice, in the wrong place, or with a wrong size:
+/// the hook of the buddy, heap or pool is told what, and a breakpoint at `nbbs::detail::count_dropped` shows where.
+/// Callable from anywhere.
+inline std::size_t dropped_frees() noexcept { return __atomic_load_n(&detail::dropped, __ATOMIC_RELAXED); }
+
+namespace detail {
+
 /// Calls a function of C whose last argument takes the error.
 template <class... Parameters, class... Arguments>
 result<void> run(nbbs_code (*function)(Parameters...), Arguments... arguments) noexcept {

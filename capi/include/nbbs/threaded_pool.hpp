@@ -31,9 +31,9 @@ public:
     using pointer = T*;
     using const_pointer = const T*;
 
-    /// Frees an object of a pool.
+    /// Frees an object of a pool; `dropped_frees` counts what is refused.
     struct deleter {
-        void operator()(T* object) const noexcept { static_cast<void>(free_in(of, of->place, object)); }
+        void operator()(T* object) const noexcept { detail::drop(free_in(of, of->place, object)); }
         detail::home* of = nullptr;
     };
     /// An object that frees itself, on any thread. The pool has to be there still; it may have been moved.

@@ -99,7 +99,9 @@ TEST(Block, ThatSomebodyElseFreedTellsTheHook) {
     EXPECT_TRUE(arena.set_hook(Misuse::note, &misuse));
     nbbs::block block = nbbs::block::of_order(arena, 0);
     arena.free(block.index());
+    const std::size_t dropped = nbbs::dropped_frees();
     block.reset();
+    EXPECT_EQ(nbbs::dropped_frees() - dropped, 1u);
     ASSERT_EQ(misuse.seen.size(), 1u);
     EXPECT_EQ(misuse.seen[0].code, static_cast<std::uint32_t>(NBBS_CODE_NOT_ALLOCATED));
 }

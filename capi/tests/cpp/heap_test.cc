@@ -57,10 +57,18 @@ TEST(Heap, SaysWhyNot) {
     EXPECT_TRUE(heap.set_hook(Misuse::note, &misuse));
     EXPECT_EQ(heap.try_alloc(1 << 20).error().message(), "the heap has no 1048576 bytes at a multiple of 16");
     expect_throw<nbbs::bad_alloc>(NBBS_CODE_HEAP_FULL, [&] { static_cast<void>(heap.alloc(1 << 20)); });
+    const std::size_t dropped = nbbs::dropped_frees();
+    nbbs::heap_allocator<int>(heap).deallocate(nullptr, 1);
+    EXPECT_EQ(nbbs::dropped_frees(), dropped);
+    int own = 0;
+    nbbs::heap_allocator<int>(heap).deallocate(&own, 1);
+    nbbs::heap_resource(heap).deallocate(&own, 1);
+    EXPECT_EQ(nbbs::dropped_frees() - dropped, 2u);
+    EXPECT_EQ(heap.stats().refused, 2u);
+    misuse.seen.clear();
     void* block = heap.alloc(100);
     heap.free(block);
     expect_throw<nbbs::error>(NBBS_CODE_NO_BLOCK, [&] { heap.free(block); });
-    int own = 0;
     EXPECT_EQ(heap.try_free(&own).error().code(), NBBS_CODE_NOT_OF_HEAP);
     EXPECT_EQ(misuse.seen.size(), 2u);
     for (const std::size_t bytes : {std::size_t{0}, SIZE_MAX}) {

@@ -257,6 +257,11 @@ TEST(ThreadedPool, BoxesFreeThemselves) {
     EXPECT_EQ(pool.kept(), 0u);
     EXPECT_EQ(pool.allocate(3), nullptr);
     EXPECT_EQ(pool.try_allocate(3).code(), NBBS_CODE_NULL);
+    const std::size_t dropped = nbbs::dropped_frees();
+    auto box = moved.make(5);
+    EXPECT_TRUE(moved.deallocate(box.get()));
+    box.reset();
+    EXPECT_EQ(nbbs::dropped_frees() - dropped, 1u);
     Counted* old = moved.allocate(4);
     EXPECT_EQ(pool.deallocate(old).code(), NBBS_CODE_NULL);
     EXPECT_GT(moved.kept(), 0u);

@@ -198,6 +198,11 @@ TEST(Pool, BoxesFreeThemselves) {
     EXPECT_EQ(pool.allocate(3), nullptr);
     Counted* old = moved.allocate(4);
     EXPECT_TRUE(moved.is_valid(old));
+    const std::size_t dropped = nbbs::dropped_frees();
+    auto box = moved.make(5);
+    EXPECT_TRUE(moved.deallocate(box.get()));
+    box.reset();
+    EXPECT_EQ(nbbs::dropped_frees() - dropped, 1u);
     moved = nbbs::pool<Counted>();
     EXPECT_EQ(Counted::alive, 0);
 }
