@@ -22,8 +22,17 @@
  * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
  *   functions that return a number say 0 then. A result's pointer that may be null counts as null if it is misaligned.
  *   Any other pointer must lead to what its type says.
+ * - A unit is what an arena hands out, whatever its size. An index, start, end or number of units counts units, an order is
+ *   log2 of them. Bytes, sizes, alignments, and the offsets of segments, count bytes. An object is what a pool hands out.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
- *   may be called from interrupt and signal handlers unless they say otherwise.
+ *   may be called from interrupt and signal handlers unless they say otherwise. Functions that make or end something, or
+ *   take it without const, are for one thread at a time, and not for handlers that may have interrupted a use of it.
+ * - Of nbbs_shared_*, functions on a const segment may be called by any thread, those on a member by one at a time. Not for
+ *   handlers are those that allocate (see below), make, attach, detach, join or leave.
+ * - A function of the caller's, such as a hook, returns, or ends the program: neither longjmp nor an exception may leave it.
+ * - A child of fork has its own copy of arenas, pools and heaps in private memory. What calls of other threads had in hand
+ *   at that moment is lost to it, as if they had died; nobody waits for them. Segments it does not inherit: it attaches for
+ *   itself, and passes what its parent made to nbbs_shared_fd, nbbs_shared_leave and nbbs_shared_detach only.
  * - Memory is allocated only by nb_init, by nbbs_pool_create, by a pool that grows (from its source), by functions that
  *   make a segment, attach to it, join it, recover or trim it, and by nbbs_shared_alloc and nbbs_shared_heap_alloc, which
  *   trim before they refuse.
@@ -478,7 +487,8 @@ typedef struct nbbs_pool nbbs_pool;
 
 #if defined(NBBS_SHARED_MEMORY)
 /**
- * A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
+ * A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin. A
+ * child of `fork` does not inherit the memory: it attaches for itself, and ends this one at most.
  */
 typedef struct nbbs_shared nbbs_shared;
 #endif

@@ -15,7 +15,8 @@ use crate::function::{Told, told};
 use crate::handle::{self, Reporting, ask, run};
 use crate::pointer;
 
-/// A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin.
+/// A segment in this process: memory that several processes allocate from. Made by `nbbs_shared_create` and its kin. A
+/// child of `fork` does not inherit the memory: it attaches for itself, and ends this one at most.
 #[derive(Debug)]
 pub struct Shared {
     pub(super) segment: Segment,

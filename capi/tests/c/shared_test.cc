@@ -177,6 +177,31 @@ TEST(Shared, WhatTheDeadHeldIsRecovered) {
     nbbs_shared_leave(member);
 }
 
+// What its parent made a child can only end, and the parent's goes on.
+TEST(Shared, ChildrenEndWhatTheyDoNotInherit) {
+    nbbs_shared *segment = nullptr;
+    nbbs_shared_member *member = nullptr;
+    ASSERT_EQ(nbbs_shared_create_memfd("child", &kGeometry, &segment, nullptr), NBBS_CODE_OK);
+    ASSERT_EQ(nbbs_shared_join(segment, &member, nullptr), NBBS_CODE_OK);
+    const uint64_t held = alloc(member, 100);
+    const pid_t child = fork();
+    ASSERT_GE(child, 0);
+    if (child == 0) {
+        const int fd = nbbs_shared_fd(segment);
+        nbbs_shared_leave(member);
+        nbbs_shared_detach(segment);
+        _exit(fd >= 0 ? 0 : 1);
+    }
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0);
+    EXPECT_EQ(nbbs_shared_free(member, held, nullptr), NBBS_CODE_OK);
+    EXPECT_EQ(nbbs_shared_dead(member), 0u);
+    EXPECT_EQ(nbbs_shared_count_free_bytes(segment), kBytes);
+    nbbs_shared_leave(member);
+    nbbs_shared_detach(segment);
+}
+
 TEST(Shared, SaysWhyNot) {
     Segment segment;
     nbbs_shared_member *member = segment.join(), *other = segment.join();
