@@ -8,6 +8,7 @@
  *   nbbs::pool<T>          objects of one type
  *   nbbs::threaded_pool<T> the same, with free slots of each thread's own
  *   nbbs::heap             memory of any size; heap_resource and heap_allocator<T> over it
+ *   nbbs::small_heap       the same in little memory; small_resource over it
  *   nbbs::shared_segment   memory that several processes share, where nbbs.h defines NBBS_SHARED_MEMORY: shared_member,
  *                          offset<T>
  *   nbbs::result<T>        what a try_ function returns: a value, or why there is none
@@ -22,7 +23,8 @@
  * Except those of a shared_member and its shared_heap, which are for one thread at a time, and, of a buddy with caches,
  * those of a handle of `on`, which ask what nbbs_cache_alloc does.
  *
- * Without a hosted standard library (-ffreestanding, -fno-exceptions, -fno-rtti) there are buddy, block and result.
+ * Without a hosted standard library (-ffreestanding, -fno-exceptions, -fno-rtti) there are buddy, block,
+ * small_heap and result.
  *
  * MIT or Apache-2.0, at your choice.
  */
@@ -37,6 +39,7 @@
 #include "nbbs/block.hpp"
 #include "nbbs/buddy.hpp"
 #include "nbbs/result.hpp"
+#include "nbbs/small.hpp"
 
 #if __STDC_HOSTED__
 #include "nbbs/allocator.hpp"

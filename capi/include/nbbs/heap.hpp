@@ -4,6 +4,7 @@
 #define NBBS_HEAP_HPP
 
 #include "result.hpp"
+#include "small.hpp"
 #include "storage.hpp"
 #include "visitor.hpp"
 
@@ -181,31 +182,47 @@ private:
     void* own_ = nullptr;
 };
 
-/// Memory of a heap for anything that takes a `std::pmr::memory_resource`. Thread-safe and lock-free. What cannot be had
-/// throws `nbbs::bad_alloc`; what cannot be freed is refused, told to the heap's hook, and counted by `dropped_frees`. The
-/// heap has to outlive it, and may not be moved meanwhile.
-class heap_resource : public std::pmr::memory_resource {
-public:
-    explicit heap_resource(const heap& of) noexcept : of_(&of) {}
-    heap_resource(const heap&&) = delete;
+namespace detail {
 
-    const heap& of() const noexcept { return *of_; }
+template <class Heap>
+class resource_over : public std::pmr::memory_resource {
+public:
+    explicit resource_over(const Heap& of) noexcept : of_(&of) {}
+    resource_over(const Heap&&) = delete;
+
+    const Heap& of() const noexcept { return *of_; }
 
 private:
     void* do_allocate(std::size_t bytes, std::size_t align) override { return of_->alloc(bytes, align); }
 
-    void do_deallocate(void* address, std::size_t, std::size_t) override { detail::drop(of_->try_free(address)); }
+    void do_deallocate(void* address, std::size_t, std::size_t) override { drop(of_->try_free(address)); }
 
     bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
 #if defined(__cpp_rtti) || defined(_CPPRTTI)
-        const auto* same = dynamic_cast<const heap_resource*>(&other);
+        const auto* same = dynamic_cast<const resource_over*>(&other);
         return same != nullptr && of_->handle() == same->of_->handle();
 #else
         return this == &other;
 #endif
     }
 
-    const heap* of_;
+    const Heap* of_;
+};
+
+}  // namespace detail
+
+/// Memory of a heap for anything that takes a `std::pmr::memory_resource`. Thread-safe and lock-free. What cannot be had
+/// throws `nbbs::bad_alloc`; what cannot be freed is refused, told to the heap's hook, and counted by `dropped_frees`. The
+/// heap has to outlive it, and may not be moved meanwhile.
+class heap_resource : public detail::resource_over<heap> {
+public:
+    using resource_over::resource_over;
+};
+
+/// The same over a small heap.
+class small_resource : public detail::resource_over<small_heap> {
+public:
+    using resource_over::resource_over;
 };
 
 /// The same as an allocator of containers. It moves and swaps with its container, and is not copied on assignment.
