@@ -7,6 +7,7 @@
 
 mod barrier;
 mod caches;
+mod death;
 #[cfg(feature = "patients")]
 mod patients;
 mod payload;

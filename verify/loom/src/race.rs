@@ -10,6 +10,7 @@ use loom::model::Builder;
 use loom::sync::Arc;
 use nbbs::{Buddy, metadata_words};
 
+use crate::death::dies_after;
 use crate::payload::Payload;
 use crate::word::{LANES, LoomWord, Model, on_lane};
 
@@ -42,6 +43,11 @@ pub enum Op {
     Batch(u32, usize),
     /// Frees all blocks that the thread holds at once; they are all of this order.
     FreeBatch(u32),
+    /// Begins to allocate a block, and dies after so many steps.
+    Die(u32, usize),
+    /// If a thread has died, mends. Then the block of this order at this unit, which that thread had claimed, must be
+    /// seen. Takes the block, unless another has.
+    Mend(u64, u32),
     /// Ends the thread's part here, unless that lane's part is done. It orders nothing.
     After(usize),
 }
@@ -122,6 +128,9 @@ impl Race {
         }
         on_lane(MAIN);
         let buddy = arena.buddy();
+        // For those that came before the death.
+        let ops = self.lanes.iter().flat_map(|ops| *ops);
+        ops.filter(|op| matches!(op, Op::Mend(..))).for_each(|&op| idle[0].step(&arena, op));
         buddy.audit().unwrap_or_else(|broken| panic!("audit: {broken}"));
         for mut hands in idle {
             hands.give_all(&arena);
@@ -165,12 +174,19 @@ pub fn check(
     Outcome { executions: executions.load(Ordering::Relaxed), time, failure }
 }
 
+/// Nobody has died, or a thread has, or another has its block.
+const ALIVE: usize = 0;
+const DEAD: usize = 1;
+const TAKEN: usize = 2;
+
 struct Arena {
     words: Box<[LoomWord]>,
     payload: Payload,
     units: u64,
     /// The lanes whose part is done; loom does not track this.
     done: [AtomicBool; LANES],
+    /// Whether a thread has died, as the kernel tells who asks, and whether its block has been taken.
+    death: loom::sync::atomic::AtomicUsize,
 }
 
 impl Arena {
@@ -189,7 +205,8 @@ impl Arena {
         });
         let payload = Payload::new(race.units, race.grain);
         let done = [const { AtomicBool::new(false) }; LANES];
-        Self { words: words.collect(), payload, units: race.units, done }
+        let death = loom::sync::atomic::AtomicUsize::new(ALIVE);
+        Self { words: words.collect(), payload, units: race.units, done, death }
     }
 
     fn buddy(&self) -> Buddy<'_, LoomWord> {
@@ -274,6 +291,21 @@ impl Hands {
                 blocks.iter().for_each(|&index| arena.payload.give(self.lane, index, order));
                 assert_eq!(lane.free_batch(order, &blocks), Ok(()), "lost");
             }
+            Op::Die(order, steps) => {
+                assert!(dies_after(steps, || _ = lane.alloc(order)), "did not die");
+                arena.death.store(DEAD, Ordering::Release);
+            }
+            Op::Mend(index, order) if arena.death.load(Ordering::Acquire) != ALIVE => {
+                buddy.mend();
+                assert_eq!(buddy.order_of(index), Ok(order), "hidden");
+                let taken =
+                    arena.death.compare_exchange(DEAD, TAKEN, Ordering::AcqRel, Ordering::Relaxed);
+                if taken.is_ok() {
+                    arena.payload.take(self.lane, index, order);
+                    self.blocks.push((index, order));
+                }
+            }
+            Op::Mend(..) => {}
             Op::After(_) => unreachable!("only between the steps of a race"),
             Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
                 self.run_step(arena, op);

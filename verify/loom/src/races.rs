@@ -4,7 +4,7 @@
 //! full, with two blocks of the main thread, everything happens in the second.
 
 use crate::race::Op::{
-    self, After, Alloc, At, Batch, Free, FreeUnsized, Release, Reserve, ReserveRelease,
+    self, After, Alloc, At, Batch, Die, Free, FreeUnsized, Mend, Release, Reserve, ReserveRelease,
 };
 use crate::race::{MAIN, Notes, Race};
 use crate::word::Model::{self, Bare, Fences, Leading, Trailing};
@@ -105,6 +105,21 @@ pub static RACES: &[Race] = &[
         notes: Notes::OnePath,
         under: &[(Bare, Some(0))],
     },
+    // Lane 0 dies as it has claimed in a word, which lane 1 takes for empty and merges, for a request that is refused.
+    // Lane 2 mends after the death.
+    half_words(
+        "mend-or-merge",
+        &[(MAIN, At(0, 32)), (0, Alloc(4)), (0, Free)],
+        &[&[Die(4, 1)], &[Alloc(6)], &[Mend(32, 4)]],
+        TWO,
+    ),
+    // Two mend after a death below a free slot, beside a claim.
+    half_words(
+        "mend-or-mend",
+        &[(MAIN, At(0, 32)), (0, Alloc(4)), (0, Free), (1, Alloc(6)), (0, Die(4, 1))],
+        &[&[Mend(32, 4)], &[Mend(32, 4)], &[Alloc(4)]],
+        &[(Fences, Some(2)), (Leading, Some(2))],
+    ),
     // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word and knows its way up.
     half_words(
         "claim-or-merge",

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, AtomicU64 as Plain};
 use loom::sync::atomic::{AtomicU64, fence};
 use nbbs::sync::{Ordering, Word};
 
-use crate::barrier::before_step;
+use crate::{barrier, death};
 
 /// How `SeqCst` is presented to loom. Loom models `SeqCst` fences, but `SeqCst` accesses too weakly to find what goes
 /// wrong without them, so all accesses are at most `AcqRel`.
@@ -136,12 +136,19 @@ impl Word for LoomWord {
     }
 
     fn store_load_fence() {
+        death::before_fence();
         if Model::Fences.is_chosen() {
             fence(Ordering::SeqCst);
         } else if cfg!(nbbs_fenced) && Model::Bare.is_chosen() {
             fence(Ordering::AcqRel);
         }
     }
+}
+
+/// Called before every access to a word that threads share.
+fn before_step() {
+    barrier::before_step();
+    death::before_step();
 }
 
 fn without_total_order(order: Ordering, strongest: Ordering) -> Ordering {
