@@ -38,6 +38,7 @@ impl<F: Form> Actor<'_, F> {
             Call::Reserve(range) => self.reserve(range),
             Call::Release(range) => self.release(range),
             Call::Look => self.look(),
+            Call::Mend => self.mend(),
             _ => self.ask(call),
         }
     }
@@ -182,6 +183,12 @@ impl<F: Form> Actor<'_, F> {
                 wrong(&Call::Look, order);
             }
         }
+        end(|_| Ok(()));
+    }
+
+    fn mend(&self) {
+        begin();
+        self.buddy.mend();
         end(|_| Ok(()));
     }
 

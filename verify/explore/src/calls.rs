@@ -32,6 +32,7 @@ pub enum Call {
     Reserve(Range<u64>),
     Release(Range<u64>),
     Look,
+    Mend,
 }
 
 impl Call {

@@ -176,7 +176,7 @@ pub fn menu(
             top_down,
         }),
     );
-    single.extend([Call::Batch(0, 3), Call::Batch(2, 2), Call::Look]);
+    single.extend([Call::Batch(0, 3), Call::Batch(2, 2), Call::Look, Call::Mend]);
     single.extend([0..leaf, half - 1..half + leaf].map(Call::Reserve));
     let mut then_free =
         vec![Call::Alloc(0), Call::Alloc(top - 1), Call::Units(leaf + 1), Call::Batch(1, 2)];
