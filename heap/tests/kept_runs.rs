@@ -67,6 +67,32 @@ fn a_run_is_handed_out_again_for_its_length() {
     assert_eq!((heap.audit(), heap.refused()), (Ok(()), 0));
 }
 
+/// Whoever frees by address need not know how long a run is, and gets one that is up to an eighth longer: the shortest.
+#[test]
+fn a_longer_one_serves_who_frees_by_address() {
+    static HEAP: Heap<{ 16 << 20 }> = Heap::new();
+    let of = |units: usize| of(units << 10);
+    let [long, short] = [90, 84].map(|units| HEAP.alloc(of(units)).unwrap());
+    for (at, units) in [(long, 90), (short, 84)] {
+        // SAFETY: ours.
+        unsafe { HEAP.free(at, of(units)) };
+    }
+    for (units, expected) in [(74, None), (81, Some(short)), (81, Some(long)), (81, None)] {
+        let at = HEAP.alloc_at_least(of(units)).unwrap();
+        let found = [short, long].into_iter().find(|&kept| kept == at);
+        assert_eq!(found, expected, "{units} units");
+    }
+    // SAFETY: ours.
+    assert_eq!([long, short].map(|at| unsafe { HEAP.free_at(at) }), [Ok(90 << 10), Ok(84 << 10)]);
+    let exact = HEAP.alloc(of(81)).unwrap();
+    assert!(![long, short].contains(&exact), "its layout says how long it is");
+    // What moves by its address gets one, too.
+    let slot = HEAP.alloc(of(1)).unwrap();
+    // SAFETY: ours.
+    assert_eq!(unsafe { HEAP.resize_at(slot, 85 << 10) }, Ok(Some(long)));
+    assert_eq!((HEAP.audit(), HEAP.refused()), (Ok(()), 0));
+}
+
 #[test]
 fn it_is_aligned_as_asked() {
     // At a multiple of its size, so that it does not depend on the system how far runs are aligned.

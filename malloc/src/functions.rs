@@ -27,7 +27,7 @@ fn no_memory() -> *mut c_void {
 #[inline]
 fn alloc(bytes: usize, align: usize) -> Option<NonNull<u8>> {
     let layout = Layout::from_size_align(bytes.max(1), align).ok()?;
-    with_more(layout, |layout| HEAP.alloc(layout))
+    with_more(layout, |layout| HEAP.alloc_at_least(layout))
 }
 
 fn pointer(found: Option<NonNull<u8>>) -> *mut c_void {

@@ -1,5 +1,6 @@
 //! What is done to memory of which only the address is known, as `free` of C does it.
 
+use core::alloc::Layout;
 use core::ops::Range;
 use core::ptr::NonNull;
 
@@ -8,6 +9,28 @@ use crate::error::FreeError;
 use crate::operations::{ByAddress, Operations};
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
+    /// Allocates memory of a layout, as [`alloc`](Self::alloc) does, that may be longer: what is larger than 32 KiB may be
+    /// a run that the cache keeps, of up to a quarter more. It is freed and resized [by its address](Self::free_at) alone.
+    ///
+    /// Cost: that of [`alloc`](Self::alloc), but the cache more often keeps what is asked for.
+    ///
+    /// ```
+    /// # use nbbs_heap::Heap;
+    /// # use std::alloc::Layout;
+    /// static HEAP: Heap<{ 64 << 20 }> = Heap::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100_000]>()).unwrap();
+    /// // SAFETY: the block is ours.
+    /// unsafe { HEAP.free_at(block) }.unwrap();
+    /// assert_eq!(HEAP.alloc_at_least(Layout::new::<[u8; 90_000]>()), Some(block));
+    /// assert_eq!(HEAP.usable(block), Ok(98 << 10));
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn alloc_at_least(&'static self, layout: Layout) -> Option<NonNull<u8>> {
+        ByAddress::alloc_at_least(self, layout)
+    }
+
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
     /// Cost: that of [`free`](Self::free), and that of [`usable`](Self::usable). For a run of at most 32 KiB the

@@ -1,5 +1,7 @@
-//! The runs that a cache keeps: larger than any slot, each handed out again for as many units as it has.
+//! The runs that a cache keeps: larger than any slot, each handed out again for as many units as it has, or for somewhat
+//! fewer to who frees it by its address alone.
 
+use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
 
 use super::waiting;
@@ -45,6 +47,18 @@ impl KeptRuns {
     pub fn take(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
         let fits = |&(at, its): &(*mut u8, u64)| its == units && at.addr() & (align - 1) == 0;
         let place = self.kept().iter().rposition(fits)?;
+        self.hand_out(place)
+    }
+
+    /// Takes the shortest run that has so many units and is aligned to a power of two.
+    pub fn take_shortest(&mut self, units: Range<u64>, align: usize) -> Option<NonNull<u8>> {
+        let all = self.kept().iter().enumerate();
+        let fit = all.filter(|(_, (at, its))| units.contains(its) && at.addr() & (align - 1) == 0);
+        let (place, _) = fit.min_by_key(|(_, (_, its))| its)?;
+        self.hand_out(place)
+    }
+
+    fn hand_out(&mut self, place: usize) -> Option<NonNull<u8>> {
         self.in_vain = self.in_vain.saturating_sub(WORTH);
         self.remove(place).map(|(at, _)| at)
     }
@@ -122,13 +136,14 @@ mod tests {
         for (address, units) in [(1 << 20, 40), (2 << 20, 40), (3 << 10, 40), (4 << 10, 50)] {
             assert!(runs.add(at(address), units, 1000) && runs.has(at(address)));
         }
-        assert_eq!(runs.take(41, 1), None);
+        assert_eq!((runs.take(41, 1), runs.take_shortest(41..50, 1)), (None, None));
         assert_eq!(runs.take(50, 8192), None);
+        assert_eq!(runs.take_shortest(45..51, 8192), None);
         assert_eq!(runs.take(40, 4096), Some(at(2 << 20)));
         assert_eq!(all(&runs), [(1 << 20, 40), (3 << 10, 40), (4 << 10, 50)]);
-        assert_eq!(runs.take(40, 1), Some(at(3 << 10)));
-        assert!(!runs.has(at(3 << 10)));
-        assert_eq!(runs.take_oldest(), Some((at(1 << 20), 40)));
+        assert_eq!(runs.take_shortest(30..51, 2048), Some(at(1 << 20)));
+        assert!(!runs.has(at(1 << 20)));
+        assert_eq!(runs.take_oldest(), Some((at(3 << 10), 40)));
         assert_eq!(runs.take_oldest(), Some((at(4 << 10), 50)));
         assert_eq!(runs.take_oldest(), None);
     }

@@ -22,6 +22,7 @@ pub use kept_runs::KeptRuns;
 pub use shared::SharedCache;
 pub use turn::Turn;
 
+use core::ops::Range;
 use core::ptr::NonNull;
 
 use crate::class::{CLASSES, Class, Slot, UNIT};
@@ -191,6 +192,11 @@ impl Cache {
     /// Allocates a run of so many units, aligned to a power of two, if the cache keeps one.
     pub fn take_run(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
         self.runs.take(units, align)
+    }
+
+    /// Allocates the shortest run of so many units, aligned to a power of two, if the cache keeps one.
+    pub fn take_shortest_run(&mut self, units: Range<u64>, align: usize) -> Option<NonNull<u8>> {
+        self.runs.take_shortest(units, align)
     }
 
     /// Returns whether it keeps a run there.

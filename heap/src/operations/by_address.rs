@@ -16,6 +16,12 @@ use crate::watch;
 
 /// A heap, as one caller sees it who knows no layouts.
 pub trait ByAddress<'h>: Operations<'h> {
+    /// Allocates memory that is freed and resized by its address alone: as long as a layout says, or a run that is longer.
+    #[inline]
+    fn alloc_at_least(self, layout: Layout) -> Option<NonNull<u8>> {
+        if layout.size() > LARGEST { self.alloc_run_at_least(layout) } else { self.alloc(layout) }
+    }
+
     /// Frees what is allocated at an address, and returns how many bytes it had. Calls `last` with the bytes of what is
     /// larger than any slot, before it is given up, which returns those of them that are zero now.
     ///
@@ -96,7 +102,7 @@ pub trait ByAddress<'h>: Operations<'h> {
         if !moves(held.bytes(), new) && stays() {
             return Ok(Some(at));
         }
-        let Some(moved) = self.alloc(new) else {
+        let Some(moved) = self.alloc_at_least(new) else {
             let stays = self.resize_refused(at, stays, new);
             // Nobody needs to know how long it is, so that it may stay longer than it has to be.
             return Ok(stays.or_else(|| (size <= held.bytes()).then_some(at)));

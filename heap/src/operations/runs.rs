@@ -10,6 +10,9 @@ use crate::class::{LARGEST, UNIT};
 use crate::region::{Region, Runs};
 use crate::watch;
 
+/// Of the units asked for a run that is freed by its address alone has at most this part more: as slots may.
+const SLACK_PART: u64 = 8;
+
 /// A heap, as one caller sees it who allocates and frees runs.
 pub trait OfRuns<'h>: Operations<'h> {
     /// Allocates a run of units, all zero if `zeroed`.
@@ -32,6 +35,16 @@ pub trait OfRuns<'h>: Operations<'h> {
             memory.find(alloc)
         });
         found.inspect(|&at| watch::allocated(at, layout.size().next_multiple_of(UNIT), zeroed))
+    }
+
+    /// Allocates a run for a caller who frees it by its address alone, so that a longer one does, too.
+    #[cold]
+    fn alloc_run_at_least(self, layout: Layout) -> Option<NonNull<u8>> {
+        let units = Runs::<UNIT>::units_of(layout.size());
+        let most = units + units / SLACK_PART;
+        let longer = |cache: &mut Cache| cache.take_shortest_run(units..most + 1, layout.align());
+        let kept = if KeptRuns::ON { self.with_cache(longer).flatten() } else { None };
+        kept.or_else(|| self.alloc_run(layout, false))
     }
 
     /// Allocates a run that the caller's cache keeps, if it keeps one for this layout.
