@@ -19,7 +19,7 @@ lines() {
     # without a lane.
     CARGO_INCREMENTAL=1 CARGO_PROFILE_DEV_CODEGEN_UNITS=256 CARGO_TARGET_DIR=$place RUSTFLAGS="-C instrument-coverage" \
         cargo build --quiet --package verify-explore &&
-        LLVM_PROFILE_FILE=$place/explore.profraw "$place/debug/verify-explore" --thin 6 >&2 &&
+        LLVM_PROFILE_FILE=$place/explore.profraw "$place/debug/verify-explore" --seed 2 --thin 6 >&2 &&
         "$tools/llvm-profdata" merge "$place/explore.profraw" -o "$place/explore.profdata" &&
         "$tools/llvm-cov" export --format=lcov --instr-profile="$place/explore.profdata" "$place/debug/verify-explore" >"$lcov" &&
         python3 verify/explore/reached.py "$lcov" verify/explore/unreached.list
