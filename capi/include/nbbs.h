@@ -1832,8 +1832,8 @@ nbbs_code nbbs_heap_set_hook(struct nbbs_heap *heap,
  *
  * A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
  * for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB, if
- * the cache keeps no such block of as many KiB, what `nbbs_alloc_units` takes. If there is no memory, the heap is
- * trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+ * the cache keeps no such block of as many KiB, or up to an eighth more, what `nbbs_alloc_units` takes. If there is no
+ * memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
  */
 nbbs_code nbbs_heap_alloc(const struct nbbs_heap *heap,
                           size_t bytes,

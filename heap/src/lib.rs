@@ -22,7 +22,8 @@
 //! apart up to 256 bytes, and eight for each power of two above. A slab is a block of units with up to 63 slots of one
 //! class, and a word whose bits are its free slots. A cache takes all free slots of a slab by one compare-and-swap, and
 //! gives back one or many of a slab by another. Anything larger is a run of exactly as many units as it takes; a cache
-//! keeps a few, and hands them out again for the same number of units, or, to who frees by address, for somewhat fewer.
+//! keeps a few, and hands them out again for the same number of units, or for somewhat fewer to callers that free by
+//! address.
 //!
 //! # When a refusal comes too early
 //! Memory may be refused although it is free:

@@ -48,7 +48,7 @@ pub(crate) trait Blocks: Reporting {
 impl Blocks for Heap {
     #[inline(always)]
     fn alloc(&self, layout: Layout) -> Option<NonNull<u8>> {
-        self.here().alloc(layout)
+        self.here().alloc_at_least(layout)
     }
 
     fn alloc_zeroed(&self, layout: Layout) -> Option<NonNull<u8>> {
@@ -141,8 +141,8 @@ pub(crate) fn resize(
 ///
 /// A read-modify-write if the CPU's cache has a slot of that size, none after `nbbs_heap_set_nested_cpu`. Otherwise one
 /// for up to four slabs and one for each of these, or what the buddy allocator takes for a new slab; above 32 KiB, if
-/// the cache keeps no such block of as many KiB, what `nbbs_alloc_units` takes. If there is no memory, the heap is
-/// trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
+/// the cache keeps no such block of as many KiB, or up to an eighth more, what `nbbs_alloc_units` takes. If there is no
+/// memory, the heap is trimmed first. Refuses with `ALIGNMENT`, `SIZE`, `HEAP_FULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_heap_alloc(
     heap: *const Heap,

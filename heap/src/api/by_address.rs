@@ -10,7 +10,7 @@ use crate::operations::{ByAddress, Operations};
 
 impl<const BYTES: usize, const CPUS: usize, C: Cpu> Heap<BYTES, CPUS, C> {
     /// Allocates memory of a layout, as [`alloc`](Self::alloc) does, that may be longer: what is larger than 32 KiB may be
-    /// a run that the cache keeps, of up to a quarter more. It is freed and resized [by its address](Self::free_at) alone.
+    /// a run that the cache keeps, of up to an eighth more. It is freed and resized [by its address](Self::free_at) alone.
     ///
     /// Cost: that of [`alloc`](Self::alloc), but the cache more often keeps what is asked for.
     ///

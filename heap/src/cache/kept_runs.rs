@@ -1,5 +1,5 @@
 //! The runs that a cache keeps: larger than any slot, each handed out again for as many units as it has, or for somewhat
-//! fewer to who frees it by its address alone.
+//! fewer to a caller that frees it by its address alone.
 
 use core::ops::Range;
 use core::ptr::{NonNull, null_mut};

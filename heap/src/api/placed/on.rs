@@ -116,6 +116,21 @@ impl On<'_> {
         unsafe { Resize::resize(self, at, layout, size) }
     }
 
+    /// Allocates memory of a layout that may be longer, and is freed and resized by its address alone, as
+    /// [`Heap::alloc_at_least`](crate::Heap::alloc_at_least) does.
+    ///
+    /// ```
+    /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
+    /// # let on = unsafe { nbbs_heap::Placed::new(memory, 64 << 10, 1).unwrap() }.on(0); // SAFETY: it is leaked
+    /// let block = on.alloc_at_least(std::alloc::Layout::new::<[u8; 100]>()).unwrap();
+    /// assert!(on.usable(block).unwrap() >= 100);
+    /// ```
+    #[must_use]
+    #[inline]
+    pub fn alloc_at_least(self, layout: Layout) -> Option<NonNull<u8>> {
+        ByAddress::alloc_at_least(self, layout)
+    }
+
     /// Frees memory of which only the address is known, and returns how many bytes it has.
     ///
     /// ```
