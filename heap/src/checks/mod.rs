@@ -11,10 +11,12 @@ use core::ptr::NonNull;
 
 use crate::api::Placed;
 
+// The documentation does not say what checks of free memory cost.
+#[cfg(not(any(feature = "poison", feature = "quarantine", feature = "shuffle")))]
 mod hits;
 #[cfg(not(miri))]
 mod idle;
-#[cfg(not(miri))]
+#[cfg(not(any(miri, feature = "poison")))]
 mod loads;
 #[cfg(all(not(miri), target_pointer_width = "64"))]
 mod schedules;
