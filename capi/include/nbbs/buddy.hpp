@@ -345,11 +345,7 @@ public:
     /// Calls `visit` with every `const piece&`, in ascending order. What it throws ends the walk.
     template <class Visit>
     void walk(Visit&& visit) const {
-        const auto one = [&visit](const nbbs_piece* what) { visit(*what); };
-        detail::visitor<decltype(one)> visitor(one);
-        const auto walked = run(nbbs_walk, &visitor.template visit<const nbbs_piece>, static_cast<void*>(&visitor));
-        visitor.rethrow();
-        walked.value();
+        detail::walk(nbbs_walk, &arena_, visit);
     }
 
     /// Checks every invariant of the metadata. Only while no other call is running.

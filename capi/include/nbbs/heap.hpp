@@ -71,11 +71,7 @@ public:
         return detail::get<void*>(nbbs_heap_alloc, heap_, bytes, align);
     }
     [[nodiscard]] void* alloc(std::size_t bytes, std::size_t align = alignof(std::max_align_t)) const {
-        const result<void*> got = try_alloc(bytes, align);
-        if (!got) {
-            detail::fail<bad_alloc>(got.error());
-        }
-        return *got;
+        return detail::had(try_alloc(bytes, align));
     }
 
     /// Frees a block; null: does nothing. Any other address is refused: `NBBS_CODE_NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`.
@@ -91,10 +87,7 @@ public:
     }
     [[nodiscard]] void* resize(void* block, std::size_t bytes) const {
         const result<void*> got = try_resize(block, bytes);
-        if (got.code() == NBBS_CODE_HEAP_FULL) {
-            detail::fail<bad_alloc>(got.error());
-        }
-        return got.value();
+        return detail::had(got, got.code() == NBBS_CODE_HEAP_FULL);
     }
 
     /// How many bytes may be used of a block; 0 of null, and of what is none. What a cache keeps counts as a block.
@@ -116,12 +109,7 @@ public:
     /// the block. What it throws ends the walk.
     template <class Visit>
     void walk(Visit&& visit) const {
-        const auto one = [&visit](const nbbs_heap_block* block) { visit(*block); };
-        detail::visitor<decltype(one)> visitor(one);
-        const auto walked = detail::run(nbbs_heap_walk, heap_, &visitor.template visit<const nbbs_heap_block>,
-                                        static_cast<void*>(&visitor));
-        visitor.rethrow();
-        walked.value();
+        detail::walk<nbbs_heap>(nbbs_heap_walk, heap_, visit);
     }
     /// What is in use by size, for DHAT's `dh_view.html`.
     std::string profile() const {

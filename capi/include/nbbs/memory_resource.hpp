@@ -13,11 +13,7 @@ namespace detail {
 
 /// Memory of a buddy, or a `bad_alloc` that says why not.
 inline void* allocate(const buddy& of, std::size_t bytes, std::size_t align) {
-    const result<void*> got = of.try_alloc_bytes(bytes, align);
-    if (!got) {
-        fail<bad_alloc>(got.error());
-    }
-    return *got;
+    return had(of.try_alloc_bytes(bytes, align));
 }
 
 }  // namespace detail

@@ -134,11 +134,8 @@ public:
     /// Makes an object that frees itself. Throws `nbbs::bad_alloc` where `allocate` returns null.
     template <class... Arguments>
     [[nodiscard]] box make(Arguments&&... arguments) {
-        const result<void*> slot = detail::get<void*>(nbbs_pool_alloc, pool_);
-        if (!slot) {
-            detail::fail<bad_alloc>(slot.error());
-        }
-        return box(construct(*slot, std::forward<Arguments>(arguments)...), deleter{pool_});
+        void* const slot = detail::had(detail::get<void*>(nbbs_pool_alloc, pool_));
+        return box(construct(slot, std::forward<Arguments>(arguments)...), deleter{pool_});
     }
 
     /// Destroys and frees an object; null: does nothing. Any other address, an object freed before included, is refused

@@ -232,6 +232,17 @@ inline std::size_t dropped_frees() noexcept { return __atomic_load_n(&detail::dr
 
 namespace detail {
 
+/// What was got. Otherwise throws: `nbbs::bad_alloc` if that is for want of memory, or else `nbbs::error`.
+template <class T>
+T had(const result<T>& got, [[maybe_unused]] bool wants_memory = true) {
+#if __STDC_HOSTED__
+    if (!got && wants_memory) {
+        fail<bad_alloc>(got.error());
+    }
+#endif
+    return got.value();
+}
+
 /// Calls a function of C whose last argument takes the error.
 template <class... Parameters, class... Arguments>
 result<void> run(nbbs_code (*function)(Parameters...), Arguments... arguments) noexcept {

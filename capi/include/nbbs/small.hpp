@@ -36,8 +36,7 @@ public:
         return detail::get<void*>(nbbs_small_alloc, heap_, bytes, align);
     }
     [[nodiscard]] void* alloc(std::size_t bytes, std::size_t align = 16) const {
-        const result<void*> got = try_alloc(bytes, align);
-        return had(got, !got);
+        return detail::had(try_alloc(bytes, align));
     }
 
     /// Frees a block; null: does nothing. Any other address is refused: `NBBS_CODE_NOT_OF_HEAP`, `INSIDE_UNIT`, `NO_BLOCK`.
@@ -53,7 +52,7 @@ public:
     }
     [[nodiscard]] void* resize(void* block, std::size_t bytes) const {
         const result<void*> got = try_resize(block, bytes);
-        return had(got, got.code() == NBBS_CODE_HEAP_FULL);
+        return detail::had(got, got.code() == NBBS_CODE_HEAP_FULL);
     }
 
     /// How many bytes may be used of a block; 0 of null, and of what is none.
@@ -71,12 +70,7 @@ public:
     /// throws ends the walk.
     template <class Visit>
     void walk(Visit&& visit) const {
-        const auto one = [&visit](const nbbs_heap_block* block) { visit(*block); };
-        detail::visitor<decltype(one)> visitor(one);
-        const auto walked = detail::run(nbbs_small_walk, heap_, &visitor.template visit<const nbbs_heap_block>,
-                                        static_cast<void*>(&visitor));
-        visitor.rethrow();
-        walked.value();
+        detail::walk<nbbs_small>(nbbs_small_walk, heap_, visit);
     }
 
     /// Has `hook` told of misuse. While nobody else is using the heap.
@@ -88,16 +82,6 @@ public:
     nbbs_small* handle() const noexcept { return heap_; }
 
 private:
-    /// What was got. Otherwise throws: `nbbs::bad_alloc` if it is for want of memory.
-    static void* had(const result<void*>& got, [[maybe_unused]] bool wants_memory) {
-#if __STDC_HOSTED__
-        if (wants_memory) {
-            detail::fail<bad_alloc>(got.error());
-        }
-#endif
-        return got.value();
-    }
-
     nbbs_small* heap_ = nullptr;
 };
 

@@ -92,11 +92,8 @@ public:
     /// `pool::make`.
     template <class... Arguments>
     [[nodiscard]] box make(Arguments&&... arguments) {
-        const result<void*> slot = take();
-        if (!slot) {
-            detail::fail<bad_alloc>(slot.error());
-        }
-        return box(construct(*slot, std::forward<Arguments>(arguments)...), deleter{home_});
+        void* const slot = detail::had(take());
+        return box(construct(slot, std::forward<Arguments>(arguments)...), deleter{home_});
     }
 
     /// `pool::deallocate`, on any thread, which keeps the slot. Wrong and double frees are refused in the same way,

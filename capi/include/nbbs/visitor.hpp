@@ -54,6 +54,17 @@ private:
 #endif
 };
 
+/// Has a function of C call `visit` with every `T&` that a handle leads to. What `visit` throws ends the walk.
+template <class Handle, class T, class Visit>
+void walk(nbbs_code (*function)(const Handle*, void (*)(void*, T*), void*, nbbs_error*), const Handle* handle,
+          Visit& visit) {
+    const auto one = [&visit](T* what) { visit(*what); };
+    visitor<decltype(one)> visits(one);
+    const auto walked = run(function, handle, &visits.template visit<T>, static_cast<void*>(&visits));
+    visits.rethrow();
+    walked.value();
+}
+
 }  // namespace nbbs::detail
 
 #endif

@@ -290,13 +290,9 @@ pub(crate) unsafe fn usable_size<H: Blocks>(
     block: *const c_void,
 ) -> usize {
     let mut bytes = 0;
-    let found = |heap: &H| {
-        bytes = heap.usable(block_at(block, 2)?)?;
-        Ok(())
-    };
     if !block.is_null() {
-        // SAFETY: by the contract.
-        unsafe { run(heap, told, found) };
+        // SAFETY: by the contract, and the number is there.
+        unsafe { run(heap, told, |heap| size_of(heap, block, &raw mut bytes)) };
     }
     bytes
 }

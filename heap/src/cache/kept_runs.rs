@@ -5,6 +5,7 @@ use core::ops::Range;
 use core::ptr::{NonNull, null_mut};
 
 use super::waiting;
+use crate::class::is_aligned;
 use crate::slabs::Lot;
 use crate::watch;
 
@@ -45,7 +46,7 @@ impl KeptRuns {
 
     /// Takes the newest run that has so many units and is aligned to a power of two.
     pub fn take(&mut self, units: u64, align: usize) -> Option<NonNull<u8>> {
-        let fits = |&(at, its): &(*mut u8, u64)| its == units && at.addr() & (align - 1) == 0;
+        let fits = |&(at, its): &(*mut u8, u64)| its == units && is_aligned(at.addr(), align);
         let place = self.kept().iter().rposition(fits)?;
         self.hand_out(place)
     }
@@ -53,7 +54,7 @@ impl KeptRuns {
     /// Takes the shortest run that has so many units and is aligned to a power of two.
     pub fn take_shortest(&mut self, units: Range<u64>, align: usize) -> Option<NonNull<u8>> {
         let all = self.kept().iter().enumerate();
-        let fit = all.filter(|(_, (at, its))| units.contains(its) && at.addr() & (align - 1) == 0);
+        let fit = all.filter(|(_, (at, its))| units.contains(its) && is_aligned(at.addr(), align));
         let (place, _) = fit.min_by_key(|(_, (_, its))| its)?;
         self.hand_out(place)
     }

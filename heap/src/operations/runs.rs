@@ -18,13 +18,40 @@ pub trait OfRuns<'h>: Operations<'h> {
     /// Allocates a run of units, all zero if `zeroed`.
     #[cold]
     fn alloc_run(self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
-        if let Some(kept) = self.take_run(layout) {
+        let exact = |cache: &mut Cache, units| cache.take_run(units, layout.align());
+        if let Some(kept) = self.take_run(layout, exact) {
             if zeroed {
                 // SAFETY: the run is the caller's, and holds the layout.
                 unsafe { kept.write_bytes(0, layout.size()) };
             }
             return Some(kept);
         }
+        self.claim_run(layout, zeroed)
+    }
+
+    /// Allocates a run for a caller who frees it by its address alone, so that a longer one does, too.
+    #[cold]
+    fn alloc_run_at_least(self, layout: Layout) -> Option<NonNull<u8>> {
+        let longer = |cache: &mut Cache, units: u64| {
+            let most = units + units / SLACK_PART;
+            cache.take_shortest_run(units..most + 1, layout.align())
+        };
+        self.take_run(layout, longer).or_else(|| self.claim_run(layout, false))
+    }
+
+    /// Allocates a run by `take`, which is told how many units it must have, if a cache ever keeps one for this layout.
+    fn take_run(
+        self,
+        layout: Layout,
+        take: impl FnOnce(&mut Cache, u64) -> Option<NonNull<u8>>,
+    ) -> Option<NonNull<u8>> {
+        let is_ever_kept = KeptRuns::ON && layout.size() > LARGEST;
+        let units = Runs::<UNIT>::units_of(layout.size());
+        is_ever_kept.then(|| self.with_cache(|cache| take(cache, units)).flatten())?
+    }
+
+    /// Allocates a run that no cache keeps, all zero if `zeroed`.
+    fn claim_run(self, layout: Layout, zeroed: bool) -> Option<NonNull<u8>> {
         self.claim_cache();
         let (memory, lane) = (self.memory(), self.lane());
         let alloc = |region: &Region<'static>| region.alloc_run(layout, zeroed, lane);
@@ -35,24 +62,6 @@ pub trait OfRuns<'h>: Operations<'h> {
             memory.find(alloc)
         });
         found.inspect(|&at| watch::allocated(at, layout.size().next_multiple_of(UNIT), zeroed))
-    }
-
-    /// Allocates a run for a caller who frees it by its address alone, so that a longer one does, too.
-    #[cold]
-    fn alloc_run_at_least(self, layout: Layout) -> Option<NonNull<u8>> {
-        let units = Runs::<UNIT>::units_of(layout.size());
-        let most = units + units / SLACK_PART;
-        let longer = |cache: &mut Cache| cache.take_shortest_run(units..most + 1, layout.align());
-        let kept = if KeptRuns::ON { self.with_cache(longer).flatten() } else { None };
-        kept.or_else(|| self.alloc_run(layout, false))
-    }
-
-    /// Allocates a run that the caller's cache keeps, if it keeps one for this layout.
-    fn take_run(self, layout: Layout) -> Option<NonNull<u8>> {
-        let is_ever_kept = KeptRuns::ON && layout.size() > LARGEST;
-        let units = Runs::<UNIT>::units_of(layout.size());
-        let take = |cache: &mut Cache| cache.take_run(units, layout.align());
-        is_ever_kept.then(|| self.with_cache(take).flatten())?
     }
 
     /// Returns whether the caller's cache keeps a run there.
