@@ -47,7 +47,7 @@ def programs(folder):
     for tool in ["g++", "sqlite3"]:
         if not shutil.which(tool):
             sys.exit(f"not installed: {tool}")
-    for name in ["words", "random_sizes", "large_blocks", "turns", "shrunk_buffers"]:
+    for name in ["words", "random_sizes", "batches", "large_blocks", "turns", "shrunk_buffers"]:
         source = HERE / "programs" / f"{name}.cpp"
         subprocess.run(["g++", "-O2", "-std=c++17", "-pthread", source, "-o", f"{folder}/{name}"], check=True)
     words = str(HERE / "programs/words.cpp")
@@ -61,6 +61,8 @@ def programs(folder):
         "1,000 buffers of 1 MiB, shrunk to fit": [f"{folder}/shrunk_buffers", "1000"],
         "nothing but random sizes, 1 thread": [f"{folder}/random_sizes", "1", "10000000"],
         "the same, 4 threads": [f"{folder}/random_sizes", "4", "5000000"],
+        "20 blocks of 64 bytes, freed in turn": [f"{folder}/batches", "20", "2000000"],
+        "1,600 of them": [f"{folder}/batches", "1600", "25000"],
     }
 
 

@@ -52,9 +52,9 @@ impl AllAside {
         })
     }
 
-    /// Returns a slab and slots of it that are set aside no longer: up to `most`.
-    pub fn take(&mut self, class: Class, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
-        self.change(class, |aside, _| aside.take(most, lot))?
+    /// Returns a slab and slots of it, which are set aside no longer.
+    pub fn take(&mut self, class: Class, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+        self.change(class, |aside, _| aside.take(lot))?
     }
 
     /// Gives back all slots of a class. Returns the bytes of the slabs and runs that went back.
@@ -100,71 +100,34 @@ impl Aside {
     fn add(&mut self, class: Class, slots: &[*mut u8], memory: &Memory<'_>, lane: usize) -> usize {
         let (mut rest, mut bytes) = (slots, 0);
         while let Some(first) = rest.first().and_then(|&first| NonNull::new(first)) {
-            // Those of one region, which is looked up once.
-            let of_region = |region: &Region<'_>| {
-                let here = rest.iter().map_while(|&at| NonNull::new(at));
-                let mut count = 0;
-                for at in here.take_while(|&at| region.contains(at)) {
-                    bytes += self.add_one(class, at, region, memory, lane);
-                    count += 1;
-                }
-                count
+            let slab_of = |region: &Region<'_>| {
+                region.slot_of(class, first).map(|(slab, _)| (slab, region.pointer(slab)))
             };
-            let count = memory.at(first, of_region).unwrap_or_else(|| {
-                memory.refuse();
-                1
-            });
+            let Some((slab, begins)) = memory.at(first, slab_of).flatten() else {
+                bytes += give_run(class, first, memory, lane);
+                rest = &rest[1..];
+                continue;
+            };
+            let place = (slab >> class.slab_order()) as usize % SLABS;
+            if self.slabs[place].0 != begins.as_ptr() {
+                bytes += self.give(place, class, memory, lane);
+                self.slabs[place].0 = begins.as_ptr();
+            }
+            let slots = &mut self.slabs[place].1;
+            let (count, twice) = add_of_slab(class, begins.addr().get(), rest, slots);
+            memory.refuse_all(twice);
+            self.used |= 1 << place;
             rest = &rest[count..];
         }
         bytes
     }
 
-    fn add_one(
-        &mut self,
-        class: Class,
-        at: NonNull<u8>,
-        region: &Region<'_>,
-        memory: &Memory<'_>,
-        lane: usize,
-    ) -> usize {
-        let Some((slab, slot)) = region.slot_of(class, at) else {
-            let run = region.give_run(class, lane, at);
-            if run.is_none() {
-                memory.refuse();
-            }
-            return run.unwrap_or(0);
-        };
-        let place = (slab >> class.slab_order()) as usize % SLABS;
-        let (begins, mut bytes) = (region.pointer(slab).as_ptr(), 0);
-        if self.slabs[place].0 != begins {
-            bytes = self.give(place, class, memory, lane);
-            self.slabs[place].0 = begins;
-        }
-        let slots = &mut self.slabs[place].1;
-        // One that is there already was freed twice.
-        if *slots & 1 << slot != 0 {
-            memory.refuse();
-        }
-        *slots |= 1 << slot;
-        self.used |= 1 << place;
-        bytes
-    }
-
-    fn take(&mut self, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+    fn take(&mut self, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
         if self.used == 0 {
             return None;
         }
-        let place = lot.take_bit(&mut self.used.clone()) as usize;
-        let (slab, slots) = self.slabs.get_mut(place)?;
-        let (all, mut left) = (*slots, *slots);
-        for _ in 0..most.min(all.count_ones() as usize) {
-            lot.take_bit(&mut left);
-        }
-        *slots = left;
-        if left == 0 {
-            self.used ^= 1 << place;
-        }
-        Some((NonNull::new(*slab)?, all & !left))
+        let (slab, slots) = &mut self.slabs[lot.take_bit(&mut self.used) as usize];
+        Some((NonNull::new(*slab)?, core::mem::take(slots)))
     }
 
     fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
@@ -205,4 +168,31 @@ impl Aside {
             at.filter_map(NonNull::new).for_each(&mut visit);
         }
     }
+}
+
+/// Gives back what is no slot of a slab, if it is a run, and refuses it otherwise. Returns its bytes.
+fn give_run(class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
+    let given = memory.at(at, |region| region.give_run(class, lane, at)).flatten();
+    if given.is_none() {
+        memory.refuse();
+    }
+    given.unwrap_or(0)
+}
+
+/// Adds the slots that come first and lie in the slab that begins at `slab` to the `slots` of it. Returns how many they
+/// are, and how many of them were there already: these were freed twice.
+fn add_of_slab(class: Class, slab: usize, first: &[*mut u8], slots: &mut u64) -> (usize, u32) {
+    let bytes = class.slab_bytes();
+    let number = |at: &*mut u8| {
+        let offset = at.addr().wrapping_sub(slab);
+        if offset < bytes { class.slot_at(offset) } else { None }
+    };
+    let (mut all, mut count, mut twice) = (*slots, 0, 0);
+    for slot in first.iter().map_while(number) {
+        twice += (all >> slot & 1) as u32;
+        all |= 1 << slot;
+        count += 1;
+    }
+    *slots = all;
+    (count, twice)
 }
