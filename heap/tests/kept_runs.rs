@@ -162,6 +162,29 @@ fn wrong_frees() {
     whole(heap);
 }
 
+/// A block that somebody else frees while it is moved: the longer run to which it was copied goes back, too.
+#[test]
+fn a_move_that_is_refused_gives_back_a_longer_run() {
+    let heap = heap();
+    let on = heap.on(0);
+    let [at, behind, longer] = [40, 40, 50].map(|units| alloc(on, units << 10));
+    assert_eq!(behind.addr().get() - at.addr().get(), 40 << 10, "it cannot grow in place");
+    // SAFETY: ours, or wrong.
+    unsafe {
+        free(on, longer, 50 << 10);
+        free(heap.on(1), at, 40 << 10);
+        let others_trim = |_| {
+            heap.on(1).trim();
+            0..0
+        };
+        let nothing = FreeError::NotAllocated { address: at.addr().get() };
+        assert_eq!(on.resize_at_after(at, 46 << 10, others_trim), Err(nothing));
+        assert_eq!(heap.refused(), 1);
+        free(on, behind, 40 << 10);
+    }
+    whole(heap);
+}
+
 /// A slab is no run, though one of its slots begins where it does, and it is as long.
 #[test]
 fn slabs_are_no_runs() {

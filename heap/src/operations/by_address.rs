@@ -111,8 +111,8 @@ pub trait ByAddress<'h>: Operations<'h> {
         unsafe { moved.copy_from_nonoverlapping(at, held.bytes().min(size)) };
         // SAFETY: the caller gives it up.
         let freed = unsafe { self.free_at(at, last) };
-        // SAFETY: nobody has been told of it.
-        freed.map(|_| Some(moved)).inspect_err(|_| unsafe { self.free(moved, new) })
+        // By its address, as it may be longer than its layout. SAFETY: nobody has been told of it.
+        freed.map(|_| Some(moved)).inspect_err(|_| _ = unsafe { self.free_at(moved, |_| 0..0) })
     }
 
     /// Makes a run of `bytes` bytes longer or shorter in place, if possible. Returns whether it has at least `size` bytes
