@@ -2293,7 +2293,7 @@ size_t nbbs_pool_shrink(const struct nbbs_pool *pool);
  * Calls `visit` with every object that is allocated, in no particular order. `visit` may free the object, and may
  * allocate others, which may be visited or not.
  *
- * A load for every 64 slots, and for each object. Refuses with `NULL`.
+ * A load for every 64 slots, and five for each object. Refuses with `NULL`.
  */
 nbbs_code nbbs_pool_each(const struct nbbs_pool *pool,
                          nbbs_visit_object visit,

@@ -122,7 +122,7 @@ pub unsafe extern "C" fn nbbs_pool_shrink(pool: *const Pool) -> usize {
 /// Calls `visit` with every object that is allocated, in no particular order. `visit` may free the object, and may
 /// allocate others, which may be visited or not.
 ///
-/// A load for every 64 slots, and for each object. Refuses with `NULL`.
+/// A load for every 64 slots, and five for each object. Refuses with `NULL`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_pool_each(
     pool: *const Pool,

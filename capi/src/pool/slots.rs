@@ -145,7 +145,8 @@ impl Pool {
     pub(super) fn each(&self, mut visit: impl FnMut(*mut c_void)) {
         self.each_used(|slots, slot| {
             let begin = slots.begin();
-            if !begin.is_null() {
+            // The chunk may have gone since the mark was read, and have come back elsewhere.
+            if !begin.is_null() && (Found { slots, slot, begin: begin.addr() }).is_used() {
                 visit(self.object(begin, slot));
             }
             false

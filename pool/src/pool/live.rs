@@ -5,7 +5,7 @@ use core::mem::{forget, needs_drop};
 use core::ptr::NonNull;
 
 use super::Pool;
-use crate::chunk::{Hold, first_slot};
+use crate::chunk::{Chunk, Hold, first_slot};
 use crate::source::ChunkSource;
 use crate::sync::Word;
 use crate::table::Table;
@@ -37,6 +37,23 @@ impl<T, W: Word> Iterator for Pointers<'_, T, W> {
     type Item = NonNull<T>;
 
     fn next(&mut self) -> Option<NonNull<T>> {
+        while let Some((chunk, slot)) = self.next_slot() {
+            let object = chunk.address(slot);
+            // The chunk may have been withdrawn since its word was read, and have come back elsewhere. It stays while an
+            // object is live there.
+            // SAFETY: an object was live there, so the chunk has the slot.
+            let is_live = object.is_some() && unsafe { chunk.is_live(slot) };
+            if is_live && chunk.address(slot) == object {
+                return object;
+            }
+        }
+        None
+    }
+}
+
+impl<'a, T, W: Word> Pointers<'a, T, W> {
+    /// Returns the next slot where an object was live when its word was read.
+    fn next_slot(&mut self) -> Option<(&'a Chunk<T, W>, usize)> {
         while self.slots == 0 {
             let chunk = self.table.get(self.chunk)?;
             if self.word == chunk.words() {
@@ -47,11 +64,9 @@ impl<T, W: Word> Iterator for Pointers<'_, T, W> {
                 self.word += 1;
             }
         }
-        let chunk = self.table.get(self.chunk)?;
         let slot = first_slot(self.word - 1, self.slots);
         self.slots &= self.slots - 1;
-        // The chunk may have been withdrawn since its word was read.
-        chunk.address(slot).or_else(|| self.next())
+        Some((self.table.get(self.chunk)?, slot))
     }
 }
 
@@ -63,7 +78,7 @@ impl<T, W: Word> fmt::Debug for Pointers<'_, T, W> {
 
 impl<T, S: ChunkSource, W: Word> Pool<T, S, W> {
     /// Iterates over the objects that were allocated by pointer, in no order. Objects that are allocated or freed in
-    /// the meantime may or may not be included. Cost: two loads for each 64 slots.
+    /// the meantime may or may not be included. Cost: two loads for each 64 slots, and five for each object.
     ///
     /// ```
     /// let pool = nbbs_pool::Pool::<u32>::new();

@@ -76,6 +76,37 @@ fn two_shrink_and_one_grows() {
     }
 }
 
+/// Wherever an iteration stalls, for a chunk to come back elsewhere without an object, and once more with one, it takes no
+/// slot for an object that never had one, and finds the object that stays.
+#[test]
+fn only_objects_are_iterated_over() {
+    let mut schedules = 0;
+    for (first, second) in (0..30).flat_map(|first| (0..30).map(move |second| (first, second))) {
+        let bank = Bank::new(1, 4);
+        let pool = in_use(&bank, config(&bank).limit(2), 2);
+        let iterate = || {
+            let objects = [0, 1, 3].map(|number| bank.object(number));
+            let found: Vec<_> = pool.iter().collect();
+            assert!(
+                found.iter().all(|found| objects.contains(found)) && found.contains(&objects[1])
+            );
+        };
+        let come_back = || {
+            pool.free(bank.object(0)).unwrap();
+            assert_eq!((pool.shrink(), pool.grow()), (1, Ok(2)));
+        };
+        let come_back_in_use = || {
+            assert_eq!(pool.shrink(), 1);
+            assert_eq!(pool.alloc(ITEM).unwrap(), bank.object(3));
+        };
+        let script = [Turn::steps(0, first), Turn::rest(1), Turn::steps(0, second), Turn::rest(2)];
+        follow(&script, vec![body(iterate), body(come_back), body(come_back_in_use)])
+            .unwrap_or_else(|violation| panic!("{violation}, stalled at {first} and {second}"));
+        schedules += 1;
+    }
+    println!("iterations: nothing under any of {schedules} schedules");
+}
+
 /// A pointer whose chunk has gone is refused, and nobody else notices, wherever its free stalls: once for the chunk to
 /// come back elsewhere with an object in the same slot, and once more for that to be freed.
 #[test]
