@@ -7,7 +7,8 @@
 //! scene  the heap of a race, who holds what, and what must be true in the end
 //! ```
 //!
-//! There are [`RACES`] times `NBBS_DEPTH` races, from seed `NBBS_SEED` on. All schedules follow from these seeds.
+//! There are [`RACES`] times `NBBS_DEPTH` races, from seed `NBBS_SEED` on, and [`OF_KEPT_RUNS`] times of runs that caches
+//! keep. All schedules follow from these seeds.
 
 mod race;
 mod scene;
@@ -25,11 +26,15 @@ use crate::words::interrupted;
 use race::Race;
 use scene::Scene;
 
-/// The number of races of each test.
+/// The number of races of each of the first two tests.
 const RACES: u64 = 100;
+
+/// The number of races of runs that caches keep, with [`FEW`] schedules each, as their heaps take longer to look through.
+const OF_KEPT_RUNS: u64 = 48;
 
 /// The number of schedules of each race.
 const EACH: usize = 24;
+const FEW: usize = 4;
 
 /// What has been run.
 #[derive(Debug, Default)]
@@ -42,22 +47,32 @@ struct Totals {
 
 #[test]
 fn random_schedules() {
-    under(|seed| RandomScheduler::new_from_seed(seed, EACH));
+    under(RACES, Race::of, |seed| RandomScheduler::new_from_seed(seed, EACH));
 }
 
 #[test]
 fn schedules_with_few_preemptions() {
     // One to four of them, at random steps.
-    under(|seed| PctScheduler::new_from_seed(seed, 2 + seed as usize % 4, EACH));
+    under(RACES, Race::of, |seed| PctScheduler::new_from_seed(seed, 2 + seed as usize % 4, EACH));
+}
+
+#[test]
+fn runs_that_caches_keep() {
+    let scheduler = |seed| PctScheduler::new_from_seed(seed, 2 + seed as usize % 4, FEW);
+    under(OF_KEPT_RUNS, Race::of_kept_runs, scheduler);
 }
 
 /// Runs races, each under the schedules that `scheduler` makes of its seed.
-fn under<S: Scheduler + 'static>(scheduler: impl Fn(u64) -> S) {
+fn under<S: Scheduler + 'static>(
+    races: u64,
+    of: impl Fn(u64) -> Race,
+    scheduler: impl Fn(u64) -> S,
+) {
     let (start, totals) = (Instant::now(), Arc::new(Totals::default()));
     let first = std::env::var("NBBS_SEED").map_or(0, |seed| seed.parse().expect("a number"));
-    let races = RACES * testkit::depth();
+    let races = races * testkit::depth();
     for seed in first..first + races {
-        let race = Race::of(seed);
+        let race = of(seed);
         let (ran, counts) = (race.clone(), Arc::clone(&totals));
         let mut config = Config::new();
         config.stack_size = 1 << 18;

@@ -28,6 +28,8 @@ pub struct Race {
 pub enum Op {
     /// Allocates so many blocks, which go into the array of all lanes.
     Alloc { size: usize, align: usize, count: usize, zeroed: bool },
+    /// Allocates a block that is freed by its address, and may be longer.
+    AllocAtLeast { size: usize },
     /// Frees so many blocks of the array, from one of them on: of all lanes', or only of those it allocated itself.
     Free { pick: usize, count: usize, own: bool, by_address: bool },
     /// Makes a block of the array larger or smaller.
@@ -55,6 +57,8 @@ enum Theme {
     Pages,
     /// Blocks that become larger and smaller, most of them runs, beside those behind them.
     Sizes,
+    /// Runs that caches keep, for which the heap must be large.
+    Kept,
 }
 
 impl Race {
@@ -67,16 +71,26 @@ impl Race {
             4 => Theme::Pages,
             _ => Theme::Sizes,
         };
+        Self::about(theme, random)
+    }
+
+    /// Makes a race about runs that caches keep.
+    pub fn of_kept_runs(seed: u64) -> Self {
+        Self::about(Theme::Kept, Rng::with_seed(seed))
+    }
+
+    fn about(theme: Theme, mut random: Rng) -> Self {
         let order = match theme {
             Theme::Slabs | Theme::Caches => random.u32(3..=6),
             Theme::Pages | Theme::Sizes => random.u32(6..=7),
+            Theme::Kept => 12,
         };
         let regions = if theme == Theme::Slabs { 0 } else { random.usize(0..=2) };
         let more = (0..regions).map(|_| random.usize(1..=32)).collect();
         let lanes = random.usize(3..=5);
         let most_sizes = match theme {
             Theme::Slabs => 1,
-            Theme::Caches | Theme::Pages => 3,
+            Theme::Caches | Theme::Pages | Theme::Kept => 3,
             Theme::Sizes => 6,
         };
         let sizes =
@@ -88,7 +102,11 @@ impl Race {
             _ => (draws.random.usize(1..=lanes), draws.random.bool()),
         };
         let ops = (0..lanes).map(|_| {
-            let most = if theme == Theme::Slabs { 3 } else { 1 + 14 / lanes };
+            let most = match theme {
+                Theme::Slabs => 3,
+                Theme::Kept => 8,
+                _ => 1 + 14 / lanes,
+            };
             (0..draws.random.usize(1..=most)).map(|_| draws.op(10)).collect()
         });
         Self { order, more, caches, nested, lanes: ops.collect(), setup }
@@ -99,6 +117,7 @@ impl Race {
 fn size(order: u32, theme: Theme, random: &mut Rng) -> usize {
     match random.u8(0..16) {
         _ if theme == Theme::Pages => random.usize(1..=UNIT << order),
+        0..=14 if theme == Theme::Kept => random.usize((32 << 10) + 1..=36 << 10),
         0..=11 if theme == Theme::Sizes => random.usize(1..=UNIT << (order - 1)),
         0..=7 => 128,
         8..=10 => 64,
@@ -140,7 +159,7 @@ impl Draws {
         let size = self.sizes[random.usize(..self.sizes.len())];
         // Few, all of a slab, or any number.
         let count = match random.u8(0..8) {
-            _ if matches!(self.theme, Theme::Pages | Theme::Sizes) => 1,
+            _ if matches!(self.theme, Theme::Pages | Theme::Sizes | Theme::Kept) => 1,
             0..=4 => random.usize(1..=2),
             5 | 6 => 8,
             _ => random.usize(1..=most),
@@ -155,8 +174,10 @@ impl Draws {
             50.. if self.theme == Theme::Slabs => Op::Trim,
             44..=47 if self.theme != Theme::Slabs => Op::Add,
             44.. if self.theme == Theme::Pages => Op::Discard,
+            0..=10 if self.theme == Theme::Kept => Op::AllocAtLeast { size },
+            48..=52 if self.theme == Theme::Kept => Op::Resize { pick, size, by_address },
             30..=56 if self.theme == Theme::Sizes => Op::Resize { pick, size, by_address },
-            57..=59 if self.theme == Theme::Sizes => Op::Discard,
+            57..=59 if matches!(self.theme, Theme::Sizes | Theme::Kept) => Op::Discard,
             0..=19 => Op::Alloc { size, align, count, zeroed },
             20..=47 => Op::Free { pick, count, own, by_address },
             48..=56 => Op::Trim,

@@ -24,7 +24,7 @@ struct Block {
     by: usize,
     /// What all its bytes are.
     mark: u8,
-    /// Whether it was resized by its address, so that nobody knows its layout any more.
+    /// Whether it may be longer than its layout, as it was allocated or resized by its address.
     by_address: bool,
 }
 
@@ -136,6 +136,16 @@ impl Scene {
                 let layout = Layout::from_size_align(size, align).unwrap();
                 (0..count).try_for_each(|_| self.alloc(lane, layout, zeroed))
             }
+            Op::AllocAtLeast { size } => {
+                let layout = Layout::from_size_align(size, 1).unwrap();
+                let Some(at) = on.alloc_at_least(layout) else { return Ok(()) };
+                let found = on.usable(at);
+                if found.is_ok_and(|bytes| bytes >= size) {
+                    self.put(Block { by_address: true, ..self.take(lane, at, layout)? });
+                    return Ok(());
+                }
+                Err(wrong("alloc_at_least", found))
+            }
             Op::Free { pick, count, own, by_address } => (0..count).try_for_each(|_| {
                 let block = self.pick(pick, own.then_some(lane));
                 block.map_or(Ok(()), |block| self.free(lane, block, by_address))
@@ -189,14 +199,19 @@ impl Scene {
             self.refused.fetch_add(1, Ordering::Relaxed);
             return Ok(());
         };
-        self.owners.take(at.addr().get(), layout)?;
-        let number = self.granted.fetch_add(1, Ordering::Relaxed);
-        let block = Block { at, layout, by: lane, mark: number as u8 | 1, by_address: false };
+        let block = self.take(lane, at, layout)?;
         if zeroed {
             block.check(layout.size(), 0)?;
         }
         self.put(block);
         Ok(())
+    }
+
+    /// Notes what was allocated.
+    fn take(&self, by: usize, at: NonNull<u8>, layout: Layout) -> Result<Block, Violation> {
+        self.owners.take(at.addr().get(), layout)?;
+        let number = self.granted.fetch_add(1, Ordering::Relaxed);
+        Ok(Block { at, layout, by, mark: number as u8 | 1, by_address: false })
     }
 
     /// Marks a block that the caller holds, and puts it on the array.
