@@ -308,7 +308,8 @@ enum nbbs_code
     NBBS_CODE_SEGMENT_VERSION,
     /**
      * The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
-     * of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+     * of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which, 3 a byte
+     * that is not zero, though the segment is not whole by its header, and `value` is its position in the file.
      */
     NBBS_CODE_SEGMENT_CORRUPT,
     /**
@@ -2550,10 +2551,11 @@ uint64_t nbbs_shared_bytes(const struct nbbs_shared_geometry *geometry);
  *
  * All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died before
  * it was whole, is taken over, and whoever may not open the segment may not open the file either from then on. Another
- * user's file is refused, and so is one whose segment has living members, whatever its header says. Through a symbolic
- * link to nothing no file is created. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`,
- * `SEGMENT_MAKING` if another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`. What
- * cannot be made leaves no file behind; one that was there may be empty then.
+ * user's file is refused, and so is one whose segment has or had members, or a root, whatever its header says: a
+ * damaged segment stays as it is until somebody removes the file. Through a symbolic link to nothing no file is created.
+ * Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is just
+ * making it, `NO_SEGMENT`, `SEGMENT_CORRUPT` and others if the file holds something else, `SYSTEM`. What cannot be made
+ * leaves no file behind; one that was there may be empty then.
  */
 nbbs_code nbbs_shared_create(const char *path,
                              const struct nbbs_shared_geometry *geometry,

@@ -114,7 +114,8 @@ pub enum Code {
     /// The segment was made by other code. `value`: version of its layout; `limit`: the version that this code knows.
     SegmentVersion,
     /// The segment's header or bookkeeping has changed since it was made. `value`: what was found; `other`: 0 a field
-    /// of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which.
+    /// of the header, 1 its checksum, which is to be `limit`, 2 a word of the bookkeeping, and `value` is which, 3 a byte
+    /// that is not zero, though the segment is not whole by its header, and `value` is its position in the file.
     SegmentCorrupt,
     /// The segment is not made yet: somebody is making it at this moment, or the file is empty, as it is just before.
     /// An ordinary answer.

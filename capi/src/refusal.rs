@@ -347,6 +347,10 @@ impl fmt::Display for Error {
                     f,
                     "word {value} of the bookkeeping is not zero, and nobody writes there"
                 ),
+                3 => write!(
+                    f,
+                    "the segment is not whole by its header, but was used: byte {value} is not 0"
+                ),
                 _ => write!(f, "the header has a field of {value}, which no segment has"),
             },
             Code::SegmentMaking => f.write_str("the segment is not made yet"),

@@ -126,6 +126,12 @@ pub enum AttachError {
     Making,
     /// The creator died while it was making the segment: [`create`](crate::Segment::create) takes it over.
     HalfMade,
+    /// The segment is not whole by its header, but was used since it was made: somebody has written over its state.
+    /// Whoever does not need what is in it removes the file.
+    Used {
+        /// Position of a byte that is not zero, in the file.
+        at: u64,
+    },
     /// There is a whole segment already, which is not overwritten.
     Exists,
 }
@@ -349,6 +355,10 @@ impl fmt::Display for AttachError {
             }
             Self::Geometry(error) => error.fmt(f),
             Self::Making => write!(f, "the segment is not made yet"),
+            Self::Used { at } => write!(
+                f,
+                "the segment is not whole by its header, but was used: byte {at} is not 0"
+            ),
             Self::HalfMade => write!(f, "whoever made the segment died before it was whole"),
             Self::Exists => write!(f, "there is a whole segment already"),
         }

@@ -14,7 +14,7 @@ ours=clean
 # By name: of the library's own tests and of the files a share each.
 own=$(cargo test --quiet "${package[@]}" --lib -- --list | sed -n 's/: test$//p')
 mapfile -t some < <(share <<<"$own")
-mapfile -t files < <(printf '%s\n' segment steps heap fork memory descriptors | share)
+mapfile -t files < <(printf '%s\n' segment creation steps heap fork memory descriptors | share)
 report=$(cargo test "${package[@]}" --lib -- --show-output --exact "${some[@]}" 2>&1 &&
     cargo test "${package[@]}" "${files[@]/#/--test=}" -- --show-output 2>&1) || ours=FOUND
 printf '%s\n' "$report" >&2

@@ -54,6 +54,7 @@ impl From<AttachError> for Error {
             AttachError::Corrupt { value, .. } => corrupt(value, 0, 0),
             AttachError::Checksum { found, computed } => corrupt(found, computed, 1),
             AttachError::Bookkeeping { word } => corrupt(word as u64, 0, 2),
+            AttachError::Used { at } => corrupt(at, 0, 3),
             AttachError::Name { bytes, max } => Self::of(Code::TooLong, bytes as u64, max as u64),
             AttachError::Geometry(error) => error.into(),
             AttachError::Making => Self::of(Code::SegmentMaking, 0, 0),

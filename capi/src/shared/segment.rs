@@ -112,10 +112,11 @@ pub unsafe extern "C" fn nbbs_shared_bytes(geometry: *const SharedGeometry) -> u
 ///
 /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died before
 /// it was whole, is taken over, and whoever may not open the segment may not open the file either from then on. Another
-/// user's file is refused, and so is one whose segment has living members, whatever its header says. Through a symbolic
-/// link to nothing no file is created. Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`,
-/// `SEGMENT_MAKING` if another is just making it, `NO_SEGMENT` and others if the file holds something else, `SYSTEM`. What
-/// cannot be made leaves no file behind; one that was there may be empty then.
+/// user's file is refused, and so is one whose segment has or had members, or a root, whatever its header says: a
+/// damaged segment stays as it is until somebody removes the file. Through a symbolic link to nothing no file is created.
+/// Refuses with `NULL`, `UNITS`, `UNIT_BYTES`, `MEMBERS`, `SIZE`, `SEGMENT_EXISTS`, `SEGMENT_MAKING` if another is just
+/// making it, `NO_SEGMENT`, `SEGMENT_CORRUPT` and others if the file holds something else, `SYSTEM`. What cannot be made
+/// leaves no file behind; one that was there may be empty then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_create(
     path: *const c_char,

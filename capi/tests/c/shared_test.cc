@@ -378,6 +378,13 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     const int file = open(path, O_WRONLY);
     ASSERT_EQ(pwrite(file, "\x01", 1, 56), 1);
     EXPECT_EQ(nbbs_shared_attach(path, &segment, nullptr), NBBS_CODE_SEGMENT_HALF_MADE);
+    // Part of the root, as of one that was used.
+    ASSERT_EQ(pwrite(file, "\x01", 1, 66), 1);
+    const char *was_used = "the segment is not whole by its header, but was used: byte 66 is not 0";
+    expect_refusal(NBBS_CODE_SEGMENT_CORRUPT, was_used,
+                   [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });
+    expect_refusal(NBBS_CODE_SEGMENT_CORRUPT, was_used,
+                   [&](nbbs_error *refused) { return nbbs_shared_create(path, &kGeometry, 0, &segment, refused); });
     ASSERT_EQ(pwrite(file, "\x0a", 1, 8), 1);
     expect_refusal(NBBS_CODE_SEGMENT_VERSION, "the segment has layout version 10: this code knows 9",
                    [&](nbbs_error *refused) { return nbbs_shared_attach(path, &segment, refused); });

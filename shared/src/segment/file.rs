@@ -13,7 +13,7 @@ use nix::libc::{O_NOCTTY, O_NONBLOCK, S_ISVTX, geteuid, off_t};
 use nix::sys::memfd::{MFdFlags, memfd_create};
 
 use super::lock::{self, CREATION};
-use super::look::{Found, check_kind, look};
+use super::look::{Found, check_kind, check_unused, look};
 use crate::error::AttachError;
 use crate::header::{self, STATE_AT, State};
 use crate::layout::Layout;
@@ -86,8 +86,10 @@ fn create_locked<T>(
     check_kind(file)?;
     // Twice: who joins after the members were asked for again finds the header as the first look did.
     for _ in 0..2 {
-        if let Found::Whole(_) = look(file)? {
-            return Err(AttachError::Exists);
+        match look(file)? {
+            Found::Whole(_) => return Err(AttachError::Exists),
+            Found::Half(layout) => check_unused(file, &layout)?,
+            Found::Empty => {}
         }
     }
     // Another creator may have failed, and removed it, since it was opened.

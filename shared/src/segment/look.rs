@@ -12,8 +12,8 @@ use crate::layout::Layout;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Found {
     Empty,
-    /// Its creator lives and has not finished, or died.
-    Half,
+    /// Its creator lives and has not finished, or died, if nobody has written over the header of a whole one.
+    Half(Layout),
     Whole(Layout),
 }
 
@@ -75,14 +75,32 @@ fn whole(file: &impl Source) -> Result<Layout, AttachError> {
     if file.is_being_made() {
         return Err(AttachError::Making);
     }
+    // Between two looks: if both find that the segment is not whole, it was not meanwhile.
+    let unused = match first {
+        Found::Half(layout) => check_unused(file, &layout),
+        _ => Ok(()),
+    };
     // The creator may have finished between the look and the question. Or it has not locked the file that it opened:
     // then that was empty.
     match (first, look(file)?) {
         (_, Found::Whole(layout)) => Ok(layout),
         // Nor may another creator have begun since the question.
-        (Found::Half, Found::Half) if !file.is_being_made() => Err(AttachError::HalfMade),
+        (Found::Half(_), Found::Half(_)) if !file.is_being_made() => {
+            Err(unused.err().unwrap_or(AttachError::HalfMade))
+        }
         _ => Err(AttachError::Making),
     }
+}
+
+/// Refuses a segment that is not whole by its header, but that somebody has joined, or given a root. A creator that died
+/// has left only zeros behind the header; whoever joins first of all begins a turn.
+pub(super) fn check_unused(file: &impl Source, layout: &Layout) -> Result<(), AttachError> {
+    // As far as the turns go.
+    let mut bytes = vec![0; layout.pins as usize];
+    let read = file.read(&mut bytes)?;
+    let written =
+        bytes.iter().take(read).enumerate().skip(HEADER_BYTES).find(|&(_, &byte)| byte != 0);
+    written.map_or(Ok(()), |(at, _)| Err(AttachError::Used { at: at as u64 }))
 }
 
 /// Returns what a file holds.
@@ -101,7 +119,7 @@ pub(super) fn look(file: &impl Source) -> Result<Found, AttachError> {
         (_, State::Making) if has_members => {
             return Err(AttachError::Corrupt { field: "state", value: State::Making as u64 });
         }
-        (_, State::Making) => Found::Half,
+        (layout, State::Making) => Found::Half(layout),
     })
 }
 
@@ -111,7 +129,7 @@ mod tests {
 
     use super::{Source, whole};
     use crate::error::AttachError;
-    use crate::header::{State, encode};
+    use crate::header::{HEADER_BYTES, State, encode};
     use crate::layout::{Geometry, Layout};
 
     /// How far a creator is: it has opened the file, locked it, written the header, reserved memory, written that the
@@ -133,12 +151,16 @@ mod tests {
 
     impl Source for Scripted<'_> {
         fn read(&self, bytes: &mut [u8]) -> Result<usize, AttachError> {
-            let state = match self.step() {
+            let step = self.step();
+            let state = match step {
                 0 | 1 => return Ok(0),
                 2 | 3 => State::Making,
                 _ => State::Whole,
             };
-            bytes.copy_from_slice(&encode(&self.layout, state));
+            bytes[..HEADER_BYTES].copy_from_slice(&encode(&self.layout, state));
+            if let Some(turn) = bytes.get_mut(self.layout.turns as usize) {
+                *turn = u8::from(step == 6);
+            }
             Ok(bytes.len())
         }
 
@@ -161,7 +183,7 @@ mod tests {
 
     /// Calls `work` with every script that goes on like this, and never backwards.
     fn scripts(script: &mut Vec<usize>, work: &mut impl FnMut(&[usize])) {
-        if script.len() == 8 {
+        if script.len() == 9 {
             return work(script);
         }
         for step in script.last().copied().unwrap_or(0)..STEPS {

@@ -71,14 +71,14 @@ impl Segment {
     /// All of its memory is reserved now. A file of the caller that is empty, or holds a segment whose creator died
     /// before it was whole, is taken over (one that is empty and has the sticky bit counts as a creator's that died),
     /// and whoever may not open the segment may not open the file either from then on. Another user's file is refused,
-    /// and so is one whose segment has living members, whatever its header says. A symbolic link leads to a file that
-    /// is there; through one to nothing no file is created. Whoever is attached to what is taken over, without a
-    /// member, should attach again.
+    /// and so is one whose segment has or had members, or a root, whatever its header says: a damaged segment stays as
+    /// it is until somebody removes the file. A symbolic link leads to a file that is there; through one to nothing no
+    /// file is created. Whoever is attached to what is taken over, without a member, should attach again.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
     /// [`AttachError::Making`] if another process is just making it; [`AttachError::Foreign`] and others if the file
-    /// holds something else; [`AttachError::System`]. In none of these cases has an existing file changed, except in the
+    /// holds something else, or a damaged segment; [`AttachError::System`]. In none of these cases has an existing file changed, except in the
     /// last, when its mode may have, and it may be empty. A file that was created is removed.
     ///
     /// ```
