@@ -377,6 +377,11 @@ enum nbbs_code
      */
     NBBS_CODE_NO_PLACE,
     /**
+     * The segment has other dimensions than the caller expects: an ordinary answer. `value`: its own; `limit`: the
+     * expected; `other`: the first that differs, 0 the number of units, 1 the bytes of a unit, 2 the members.
+     */
+    NBBS_CODE_SEGMENT_GEOMETRY,
+    /**
      * Refused for a reason that this version of the interface has no code for.
      */
     NBBS_CODE_OTHER,
@@ -2579,7 +2584,8 @@ nbbs_code nbbs_shared_create_memfd(const char *name,
 
 #if defined(NBBS_SHARED_MEMORY)
 /**
- * Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
+ * Attaches to the segment in the file at `path`, whatever its dimensions are (`nbbs_shared_check_geometry`). All of its
+ * header is checked before any of it is mapped.
  *
  * Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING` also of an
  * empty file, `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
@@ -2632,6 +2638,18 @@ int nbbs_shared_fd(const struct nbbs_shared *segment);
 nbbs_code nbbs_shared_geometry_of(const struct nbbs_shared *segment,
                                   struct nbbs_shared_geometry *geometry,
                                   struct nbbs_error *error);
+#endif
+
+#if defined(NBBS_SHARED_MEMORY)
+/**
+ * Refuses a segment of other dimensions than the caller expects, which attaching does not: the creator chooses them. The
+ * segment stays attached.
+ *
+ * Refuses with `NULL`, `SEGMENT_GEOMETRY`, an ordinary answer.
+ */
+nbbs_code nbbs_shared_check_geometry(const struct nbbs_shared *segment,
+                                     const struct nbbs_shared_geometry *expected,
+                                     struct nbbs_error *error);
 #endif
 
 #if defined(NBBS_SHARED_MEMORY)

@@ -153,6 +153,9 @@ pub enum Code {
     /// The range has no place for so many units at that alignment, whatever is free. `value`: the units; `detail`: the
     /// order of the alignment; `limit`: the first unit of the range; `other`: the unit after the last.
     NoPlace,
+    /// The segment has other dimensions than the caller expects: an ordinary answer. `value`: its own; `limit`: the
+    /// expected; `other`: the first that differs, 0 the number of units, 1 the bytes of a unit, 2 the members.
+    SegmentGeometry,
     /// Refused for a reason that this version of the interface has no code for.
     Other,
 }
@@ -225,6 +228,7 @@ impl Error {
             System,
             SegmentMaking,
             SegmentExists,
+            SegmentGeometry,
             SeatsTaken,
             SegmentFull,
         ];
@@ -371,6 +375,7 @@ names! {
     Objects c"NBBS_CODE_OBJECTS",
     Overlap c"NBBS_CODE_OVERLAP",
     NoPlace c"NBBS_CODE_NO_PLACE",
+    SegmentGeometry c"NBBS_CODE_SEGMENT_GEOMETRY",
     Other c"NBBS_CODE_OTHER",
 }
 

@@ -57,7 +57,7 @@ names! {
     nbbs_shared_heap_block nbbs_shared_join nbbs_shared_alloc nbbs_shared_free nbbs_shared_take
     nbbs_shared_take_from nbbs_shared_block nbbs_shared_recover nbbs_shared_create nbbs_shared_create_memfd
     nbbs_shared_attach nbbs_shared_attach_fd nbbs_shared_set_hook nbbs_shared_geometry_of nbbs_shared_at
-    nbbs_shared_owner nbbs_shared_set_root
+    nbbs_shared_owner nbbs_shared_set_root nbbs_shared_check_geometry
 }
 
 /// Returns the number of a function, from 1. It is found when the library is compiled, which ends with a panic if there

@@ -391,6 +391,14 @@ impl fmt::Display for Error {
             Code::Objects => {
                 write!(f, "{value} objects are asked for, and the pool may have {limit}")
             }
+            Code::SegmentGeometry => {
+                let of = match other {
+                    0 => "units",
+                    1 => "bytes to a unit",
+                    _ => "seats for members",
+                };
+                write!(f, "the segment has {value} {of}: expected were {limit}")
+            }
             Code::Other => f.write_str("refused"),
         }
     }

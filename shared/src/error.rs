@@ -7,9 +7,10 @@ use std::{error, fmt, io};
 use nix::errno::Errno;
 
 use crate::header::HEADER_BYTES;
+use crate::layout::Geometry;
 use crate::member::MemberId;
 
-/// Why a geometry is that of no segment.
+/// Why a geometry is that of no segment, or not that of this one.
 ///
 /// ```
 /// use nbbs_shared::Geometry;
@@ -53,6 +54,13 @@ pub enum GeometryError {
         bytes: u64,
         /// The most bytes of a segment.
         max: u64,
+    },
+    /// The segment has other dimensions than its user expects.
+    Unexpected {
+        /// Those of the segment.
+        found: Geometry,
+        /// Those that are expected.
+        expected: Geometry,
     },
 }
 
@@ -319,8 +327,17 @@ impl fmt::Display for GeometryError {
                 f,
                 "{units} units of {unit_bytes} bytes take {bytes} bytes: a segment has at most {max}"
             ),
+            Self::Unexpected { found, expected } => {
+                dimensions("the segment has", found, f)?;
+                dimensions(": expected were", expected, f)
+            }
         }
     }
+}
+
+fn dimensions(of: &str, geometry: Geometry, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    let Geometry { units, unit_bytes, members } = geometry;
+    write!(f, "{of} {units} units of {unit_bytes} bytes, and seats for {members} members")
 }
 
 impl fmt::Display for AttachError {

@@ -10,7 +10,7 @@ use std::process::id;
 use std::sync::atomic::Ordering;
 
 use nbbs_shared::{
-    AllocError, AttachError, Fate, Geometry, JoinError, Offset, OffsetError, Segment,
+    AllocError, AttachError, Fate, Geometry, GeometryError, JoinError, Offset, OffsetError, Segment,
 };
 use nix::fcntl::{FcntlArg, fcntl};
 use nix::libc::{
@@ -67,6 +67,19 @@ fn what_one_makes_another_attaches() {
     assert_eq!(bob.free(block), Ok(256));
     assert_eq!(bob.free(block), Err(OffsetError::NotYours { offset: block.bytes(), owner: None }));
     assert_eq!(one.count_free_bytes(), 300 * 64);
+}
+
+#[test]
+fn a_segment_of_other_dimensions_is_noticed() {
+    let segment = Segment::memfd("dimensions", GEOMETRY).unwrap();
+    assert_eq!(segment.check_geometry(GEOMETRY), Ok(()));
+    let units = Geometry { units: 301, ..GEOMETRY };
+    let unit_bytes = Geometry { unit_bytes: 128, ..GEOMETRY };
+    let members = Geometry { members: 3, ..GEOMETRY };
+    for expected in [units, unit_bytes, members] {
+        let refused = GeometryError::Unexpected { found: GEOMETRY, expected };
+        assert_eq!(segment.check_geometry(expected), Err(refused));
+    }
 }
 
 #[test]

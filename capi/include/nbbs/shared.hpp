@@ -294,6 +294,11 @@ public:
     nbbs_shared_geometry geometry() const noexcept {
         return detail::get<nbbs_shared_geometry>(nbbs_shared_geometry_of, segment_).value_or(nbbs_shared_geometry{});
     }
+    /// Refuses a segment of other dimensions than expected, which attaching does not.
+    result<void> try_check_geometry(const nbbs_shared_geometry& expected) const noexcept {
+        return detail::run(nbbs_shared_check_geometry, segment_, &expected);
+    }
+    void check_geometry(const nbbs_shared_geometry& expected) const { try_check_geometry(expected).value(); }
     std::uint64_t count_free_bytes() const noexcept { return nbbs_shared_count_free_bytes(segment_); }
     /// The descriptor, to be handed to another process.
     int fd() const noexcept { return nbbs_shared_fd(segment_); }

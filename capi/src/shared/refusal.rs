@@ -1,7 +1,8 @@
 //! The errors of segments as numbers. Their sentences are where the others' are.
 
 use nbbs_shared::{
-    AllocError, AttachError, GeometryError, JoinError, Offset, OffsetError, PathError, Segment,
+    AllocError, AttachError, Geometry, GeometryError, JoinError, Offset, OffsetError, PathError,
+    Segment,
 };
 
 use super::SharedId;
@@ -27,6 +28,15 @@ pub(super) fn of_system(error: std::io::Error) -> Error {
     Error::of(Code::System, error.raw_os_error().unwrap_or(EIO) as u64, 0)
 }
 
+/// The first dimension in which two differ.
+fn unexpected(found: Geometry, expected: Geometry) -> Error {
+    let all = |of: Geometry| [of.units, of.unit_bytes, of.members];
+    let pairs = all(found).into_iter().zip(all(expected));
+    let differs = (0..).zip(pairs).find(|(_, (found, expected))| found != expected);
+    let (which, (found, expected)) = differs.unwrap_or_default();
+    Error::of(Code::SegmentGeometry, found, expected).and(which)
+}
+
 impl From<GeometryError> for Error {
     fn from(error: GeometryError) -> Self {
         match error {
@@ -36,6 +46,7 @@ impl From<GeometryError> for Error {
             }
             GeometryError::Members { members, max } => Self::of(Code::Members, members, max),
             GeometryError::Bytes { bytes, max, .. } => Self::of(Code::Size, bytes, max),
+            GeometryError::Unexpected { found, expected } => unexpected(found, expected),
             _ => Self::of(Code::Other, 0, 0),
         }
     }

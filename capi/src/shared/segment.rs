@@ -157,7 +157,8 @@ pub unsafe extern "C" fn nbbs_shared_create_memfd(
     }
 }
 
-/// Attaches to the segment in the file at `path`. All of its header is checked before any of it is mapped.
+/// Attaches to the segment in the file at `path`, whatever its dimensions are (`nbbs_shared_check_geometry`). All of its
+/// header is checked before any of it is mapped.
 ///
 /// Refuses with `NULL`, `NO_SEGMENT`, `TOO_SHORT`, `SEGMENT_VERSION`, `SEGMENT_CORRUPT`, `SEGMENT_MAKING` also of an
 /// empty file, `SEGMENT_HALF_MADE` if its creator died before it was whole, `SYSTEM`.
@@ -248,6 +249,21 @@ pub unsafe extern "C" fn nbbs_shared_geometry_of(
             Ok(())
         })
     }
+}
+
+/// Refuses a segment of other dimensions than the caller expects, which attaching does not: the creator chooses them. The
+/// segment stays attached.
+///
+/// Refuses with `NULL`, `SEGMENT_GEOMETRY`, an ordinary answer.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn nbbs_shared_check_geometry(
+    segment: *const Shared,
+    expected: *const SharedGeometry,
+    error: *mut Error,
+) -> Code {
+    let error = told!(nbbs_shared_check_geometry, error);
+    // SAFETY: the caller's promise about pointers.
+    unsafe { run(segment, error, |shared| Ok(shared.segment.check_geometry(geometry(expected)?)?)) }
 }
 
 /// Returns how many bytes nobody holds. Two loads for each 512 units; exact when nothing else runs.

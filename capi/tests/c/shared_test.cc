@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
+#include <utility>
 
 namespace {
 
@@ -392,6 +393,25 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     EXPECT_EQ(nbbs_shared_attach(path, &segment, &error), NBBS_CODE_SEGMENT_CORRUPT);
     EXPECT_EQ(error.other, 1u);
     close(file);
+}
+
+TEST(Shared, OtherDimensionsAreNoticed) {
+    const Segment segment;
+    EXPECT_EQ(nbbs_shared_check_geometry(segment, &kGeometry, nullptr), NBBS_CODE_OK);
+    const std::pair<nbbs_shared_geometry, const char *> others[] = {
+        {{300, 128, 4}, "the segment has 256 units: expected were 300"},
+        {{256, 128, 8}, "the segment has 64 bytes to a unit: expected were 128"},
+        {{256, 64, 8}, "the segment has 4 seats for members: expected were 8"},
+    };
+    uint64_t which = 0;
+    for (const auto &[expected, said] : others) {
+        nbbs_error error{};
+        EXPECT_EQ(nbbs_shared_check_geometry(segment, &expected, &error), NBBS_CODE_SEGMENT_GEOMETRY);
+        EXPECT_EQ(text_of(error), said);
+        EXPECT_EQ(error.other, which++);
+    }
+    EXPECT_EQ(nbbs_shared_check_geometry(segment, nullptr, nullptr), NBBS_CODE_NULL);
+    EXPECT_EQ(segment.misuse.size(), 1u);
 }
 
 TEST(Shared, SeatsRunOut) {

@@ -30,6 +30,8 @@ TEST(Shared, StructuresLiveInASegment) {
     const auto other = nbbs::shared_segment::attach(segment.fd());
     const auto reader = other.join();
     EXPECT_EQ(other.geometry().units, kGeometry.units);
+    other.check_geometry(kGeometry);
+    EXPECT_EQ(other.try_check_geometry({256, 128, 4}).error().code(), NBBS_CODE_SEGMENT_GEOMETRY);
     int expected = 10;
     for (auto node = other.root<Node>(); node;) {
         const Node* found = other.at(node);

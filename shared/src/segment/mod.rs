@@ -24,7 +24,7 @@ use std::sync::atomic::AtomicU64;
 
 use nbbs::{Buddy, MetadataError};
 
-use crate::error::{AttachError, OffsetError, PathError};
+use crate::error::{AttachError, GeometryError, OffsetError, PathError};
 use crate::header::ROOT_AT;
 use crate::layout::{Geometry, Layout};
 use crate::ledger::{Ledger, NotHeld, Owner, TURN_STRIDE};
@@ -144,7 +144,8 @@ impl Segment {
         Self::map(file::create_unnamed(name.as_ref(), &layout)?, layout)
     }
 
-    /// Attaches to the segment in the file at `path`.
+    /// Attaches to the segment in the file at `path`, whatever its dimensions are:
+    /// [`check_geometry`](Self::check_geometry) refuses others than the caller expects.
     ///
     /// # Errors
     /// [`PathError`], which names the path and why: any [`AttachError`] except [`Exists`](AttachError::Exists);
@@ -244,6 +245,28 @@ impl Segment {
     #[must_use]
     pub fn geometry(&self) -> Geometry {
         self.0.layout.geometry
+    }
+
+    /// Refuses a segment of other dimensions than its user expects. Attaching does not: the creator chooses them. Callable
+    /// from interrupt and signal handlers; costs no access to the segment.
+    ///
+    /// # Errors
+    /// [`GeometryError::Unexpected`], which names both. The segment stays attached.
+    ///
+    /// ```
+    /// # use nbbs_shared::{Geometry, Segment};
+    /// let geometry = Geometry { units: 64, unit_bytes: 64, members: 2 };
+    /// # let segment = Segment::memfd("expected", geometry)?;
+    /// segment.check_geometry(geometry)?;
+    /// let refused = segment.check_geometry(Geometry { units: 128, ..geometry }).unwrap_err();
+    /// let said = "the segment has 64 units of 64 bytes, and seats for 2 members: \
+    ///     expected were 128 units of 64 bytes, and seats for 2 members";
+    /// assert_eq!(refused.to_string(), said);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn check_geometry(&self, expected: Geometry) -> Result<(), GeometryError> {
+        let found = self.geometry();
+        if found == expected { Ok(()) } else { Err(GeometryError::Unexpected { found, expected }) }
     }
 
     /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::count_free`] does.
