@@ -144,6 +144,66 @@ fn wrong_frees_by_address() {
     assert_eq!(HEAP.stats().free, before.bytes);
 }
 
+/// By their addresses blocks get shorter in place, longer where there is room behind them, and else move; wrong
+/// addresses are refused, and nothing has changed.
+fn resized_by_address<const UNIT: usize>(heap: &Small<BYTES, UNIT>) {
+    let write = |at: NonNull<u8>, from: usize, to: usize| {
+        // SAFETY: ours, as long as that.
+        (from..to).for_each(|byte| unsafe { at.add(byte).write(byte as u8) });
+    };
+    let is_kept = |at: NonNull<u8>, bytes: usize| {
+        // SAFETY: as above.
+        (0..bytes).all(|byte| unsafe { at.add(byte).read() } == byte as u8)
+    };
+    // SAFETY: all blocks are this function's.
+    let resize = |at, size| unsafe { heap.resize_at(at, size) };
+    // More units than a word has, and a neighbour behind them.
+    let sizes = [UNIT * 70, UNIT];
+    let [block, behind] =
+        sizes.map(|size| heap.alloc(Layout::from_size_align(size, 1).unwrap()).unwrap());
+    write(block, 0, UNIT * 70);
+    for size in [UNIT * 70, UNIT * 69 + 1, UNIT * 40, UNIT * 70, UNIT * 3, 0, UNIT] {
+        assert_eq!(resize(block, size), Ok(Some(block)), "{size}");
+        assert_eq!(heap.usable(block), Ok(size.div_ceil(UNIT).max(1) * UNIT));
+    }
+    assert!(is_kept(block, UNIT));
+    assert_eq!(resize(block, UNIT * 70), Ok(Some(block)));
+    write(block, 0, UNIT * 70);
+    let before = heap.stats();
+    for size in [heap.bytes() + 1, isize::MAX as usize, usize::MAX] {
+        assert_eq!(resize(block, size), Ok(None), "{size}");
+    }
+    for wrong in [
+        block.as_ptr().wrapping_add(1),
+        block.as_ptr().wrapping_add(UNIT * 65),
+        block.as_ptr().wrapping_sub(1),
+    ] {
+        let wrong = NonNull::new(wrong).unwrap();
+        assert_eq!(resize(wrong, UNIT), Err(heap.usable(wrong).unwrap_err()));
+    }
+    assert_eq!(heap.stats(), before);
+    let moved = resize(block, UNIT * 70 + 1).unwrap().unwrap();
+    assert!(moved != block && is_kept(moved, UNIT * 70));
+    let address = block.addr().get();
+    assert_eq!(resize(block, 1), Err(FreeError::NotAllocated { address }));
+    assert_eq!(heap.usable(moved), Ok(UNIT * 71));
+    for held in [moved, behind] {
+        // SAFETY: ours.
+        unsafe { heap.free_at(held) }.unwrap();
+    }
+    assert_eq!(heap.stats().blocks, 0);
+}
+
+#[test]
+fn blocks_are_resized_by_address() {
+    static FINE: Small<BYTES, 16> = Small::new();
+    static COARSE: Small<BYTES, 64> = Small::new();
+    resized_by_address(&FINE);
+    if !cfg!(miri) {
+        resized_by_address(&COARSE);
+    }
+}
+
 /// What a walk shows may be freed, and others allocated, by what it is shown to.
 #[test]
 fn what_is_shown_can_be_freed() {

@@ -13,7 +13,7 @@ use crate::handle::{Reporting, ask, run};
 use crate::pointer;
 
 /// What blocks are aligned to at least, as those of `malloc`.
-pub(crate) const GRAIN: usize = 16;
+const GRAIN: usize = 16;
 
 /// The layout of a block.
 #[inline(always)]

@@ -10,9 +10,7 @@ use super::{Placed, Small, on};
 use crate::error::{Code, Error};
 use crate::function::told;
 use crate::handle::{ask, run};
-use crate::heap::{
-    Blocks, GRAIN, alloc, alloc_zeroed, free, or_null, resize, size_of, usable_size,
-};
+use crate::heap::{Blocks, alloc, alloc_zeroed, free, or_null, resize, size_of, usable_size};
 use crate::pointer;
 
 impl Blocks for Small {
@@ -34,9 +32,8 @@ impl Blocks for Small {
         at: NonNull<u8>,
         bytes: usize,
     ) -> Result<Option<NonNull<u8>>, FreeError> {
-        let Ok(old) = Layout::from_size_align(self.usable(at)?, GRAIN) else { return Ok(None) };
         // SAFETY: by the contract.
-        Ok(on!(self, heap => unsafe { heap.resize(at, old, bytes) }))
+        on!(self, heap => unsafe { heap.resize_at(at, bytes) })
     }
 
     fn usable(&self, at: NonNull<u8>) -> Result<usize, FreeError> {

@@ -1,5 +1,6 @@
 //! Blocks of which only the address is known.
 
+use core::alloc::Layout;
 use core::ptr::NonNull;
 
 use super::Small;
@@ -7,7 +8,9 @@ use super::codes::{self, Use};
 use super::placed::PlacedSmall;
 use super::row::Row;
 use super::word::Word;
+use crate::class::GRAIN;
 use crate::error::FreeError;
+use crate::operations::relocate;
 
 impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
     /// Returns how many bytes may be used of what is allocated at an address: those of its units.
@@ -56,6 +59,41 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
         // SAFETY: as the caller promises.
         unsafe { self.placed().free_at(at) }
     }
+
+    /// Makes memory of which only the address is known larger or smaller, in place as [`resize`](Self::resize) does,
+    /// and otherwise moves its contents. Returns `None` if there is no memory; then nothing has changed. Memory that is
+    /// moved is aligned to 16 bytes.
+    ///
+    /// Cost: that of [`usable`](Self::usable), and that of `resize`.
+    ///
+    /// ```
+    /// # use nbbs_heap::{FreeError, Small};
+    /// # use std::alloc::Layout;
+    /// static HEAP: Small<{ 16 << 10 }> = Small::new();
+    ///
+    /// let block = HEAP.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// // SAFETY: the block is ours, and so is what replaces it.
+    /// unsafe {
+    ///     assert_eq!(HEAP.resize_at(block, 1000), Ok(Some(block))); // in place
+    ///     assert_eq!(HEAP.resize_at(block, 16 << 10), Ok(None)); // more than there is
+    ///     assert_eq!(HEAP.free_at(block), Ok(1024));
+    ///     assert!(matches!(HEAP.resize_at(block, 1), Err(FreeError::NotAllocated { .. })));
+    /// }
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there; then nothing has changed.
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    pub unsafe fn resize_at(
+        &self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        // SAFETY: as the caller promises.
+        unsafe { self.placed().resize_at(at, size) }
+    }
 }
 
 impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
@@ -102,6 +140,47 @@ impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
             return Err(FreeError::NotAllocated { address: at.addr().get() });
         }
         Ok(units * UNIT)
+    }
+
+    /// Makes memory of which only the address is known larger or smaller, as
+    /// [`Small::resize_at`](crate::Small::resize_at) does.
+    ///
+    /// ```
+    /// # use nbbs_heap::PlacedSmall;
+    /// # use std::{alloc::Layout, ptr::NonNull};
+    /// # let memory = NonNull::from(Box::leak(Box::new([0_u8; 1024]))).cast();
+    /// # // SAFETY: nobody else ever uses the memory.
+    /// # let heap = unsafe { PlacedSmall::<32>::new(memory, 1024).unwrap() };
+    /// let block = heap.alloc(Layout::new::<[u8; 100]>()).unwrap();
+    /// assert_eq!(unsafe { heap.resize_at(block, 500) }, Ok(Some(block))); // SAFETY: the block is ours
+    /// ```
+    ///
+    /// # Errors
+    /// [`FreeError`] if nothing is allocated there; then nothing has changed.
+    ///
+    /// # Safety
+    /// The caller holds what this heap allocated at `at`, if anything, and gives it up for what is returned.
+    pub unsafe fn resize_at(
+        &self,
+        at: NonNull<u8>,
+        size: usize,
+    ) -> Result<Option<NonNull<u8>>, FreeError> {
+        let bytes = self.usable(at)?;
+        let layout = |size| Layout::from_size_align(size, GRAIN);
+        let Ok((old, new)) = layout(bytes).and_then(|old| Ok((old, layout(size)?))) else {
+            return Ok(None);
+        };
+        if self.resize_in_place(at, bytes, size) {
+            return Ok(Some(at));
+        }
+        let mut freed = Ok(0);
+        // SAFETY: as the caller promises.
+        let free = || freed = unsafe { self.free_at(at) };
+        // SAFETY: the caller holds what is there, if it is not freed meanwhile, and nobody else what is allocated.
+        let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), free) };
+        // SAFETY: nobody has been told of what is moved.
+        let give_back = |_: &FreeError| _ = moved.map(|moved| unsafe { self.free(moved, new) });
+        freed.map(|_| moved).inspect_err(give_back)
     }
 
     /// Returns the first unit of the block at an address, and how many it has.

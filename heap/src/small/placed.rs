@@ -313,7 +313,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     }
 
     /// Makes memory smaller, or larger if the units behind it are free. Returns whether it was.
-    fn resize_in_place(&self, at: NonNull<u8>, from: usize, to: usize) -> bool {
+    pub(super) fn resize_in_place(&self, at: NonNull<u8>, from: usize, to: usize) -> bool {
         let Some(unit) = self.unit_of(at) else { return false };
         let (from, to) = (Self::units_of(from), Self::units_of(to));
         match to.cmp(&from) {
