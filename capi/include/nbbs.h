@@ -334,7 +334,8 @@ enum nbbs_code
      */
     NBBS_CODE_MEMBERS,
     /**
-     * The segment has as many living members as it can have: an ordinary answer. `value`: how many.
+     * The segment has as many living members as it can have: an ordinary answer. `value`: how many; `limit`: how many
+     * of their seats others are just taking or leaving, so that another attempt may succeed.
      */
     NBBS_CODE_SEATS_TAKEN,
     /**
@@ -2412,8 +2413,8 @@ size_t nbbs_shared_heap_trim(const struct nbbs_shared_member *member);
  * its own calls, nor by a child of `fork`, which attaches for itself.
  *
  * Takes a descriptor, memory, nine system calls, and up to two more for each seat that is taken if no other is free.
- * Refuses with `NULL`, `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file
- * any more: attach again.
+ * Refuses with `NULL`, `SEATS_TAKEN` if all members live, or others are just taking or leaving the other seats, `SYSTEM`,
+ * with `ESTALE` if the segment is not in its file any more: attach again.
  */
 nbbs_code nbbs_shared_join(const struct nbbs_shared *segment,
                            struct nbbs_shared_member **member,

@@ -128,7 +128,8 @@ pub enum Code {
     UnitBytes,
     /// A segment cannot have so many members. `value`: members; `limit`: the most.
     Members,
-    /// The segment has as many living members as it can have: an ordinary answer. `value`: how many.
+    /// The segment has as many living members as it can have: an ordinary answer. `value`: how many; `limit`: how many
+    /// of their seats others are just taking or leaving, so that another attempt may succeed.
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,

@@ -362,6 +362,9 @@ impl fmt::Display for Error {
                 write!(f, "units of {value} bytes: a power of two from 64 to {limit}")
             }
             Code::Members => write!(f, "{value} members: a segment has seats for 1 to {limit}"),
+            Code::SeatsTaken if limit > 0 => {
+                write!(f, "none of {value} seats is free: {limit} are just being taken or left")
+            }
             Code::SeatsTaken => write!(f, "all {value} seats are taken by living members"),
             Code::SegmentFull => {
                 write!(f, "the segment has no {value} bytes at a multiple of {limit}")

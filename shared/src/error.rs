@@ -180,6 +180,14 @@ pub enum JoinError {
         /// Seats.
         members: usize,
     },
+    /// No seat is free, but not all are taken by live members: at this moment others are taking or leaving the rest.
+    /// Another attempt may succeed; not as long as whoever does so has been stopped in the middle.
+    Changing {
+        /// Seats.
+        members: usize,
+        /// How many of them are being taken or left.
+        changing: usize,
+    },
     /// The system refused.
     System {
         /// What the system was asked to do.
@@ -392,6 +400,12 @@ impl fmt::Display for JoinError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Full { members } => write!(f, "all {members} seats are taken by living members"),
+            Self::Changing { members, changing } => {
+                write!(
+                    f,
+                    "none of {members} seats is free: {changing} are just being taken or left"
+                )
+            }
             Self::System { what, errno } => refused(what, *errno, f),
         }
     }

@@ -3,7 +3,7 @@
 
 use std::alloc::Layout;
 use std::fs::{self, File, OpenOptions};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::{FileExt, PermissionsExt, chown, symlink};
 use std::path::PathBuf;
 use std::process::id;
@@ -221,10 +221,14 @@ proptest! {
 
 /// Locks the byte that creators lock, as one does that has not come to its end.
 fn creating(file: &File) {
+    locking(file, 1 << 30);
+}
+
+fn locking(file: &File, byte: u32) {
     let at = flock {
         l_type: F_WRLCK as _,
         l_whence: SEEK_SET as _,
-        l_start: 1 << 30,
+        l_start: byte.into(),
         l_len: 1,
         l_pid: 0,
     };
@@ -397,6 +401,34 @@ fn seats_are_left_and_taken_again() {
     });
     assert_eq!((found.kept, found.freed, found.pending), (1, 0, 0));
     assert_eq!(heir.free(kept), Ok(128));
+}
+
+/// As they are while another joins, before its turn, or leaves, after its turn.
+#[test]
+fn seats_that_are_being_taken_are_told_from_those_that_are() {
+    let segment = Segment::memfd("changing", GEOMETRY).unwrap();
+    let mut members: Vec<_> = (0..4).map(|_| segment.join().unwrap()).collect();
+    assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 4 });
+    members.truncate(2);
+    let path = format!("/proc/self/fd/{}", segment.as_fd().as_raw_fd());
+    let other = |seat: u32| {
+        let other = OpenOptions::new().read(true).write(true).open(&path).unwrap();
+        locking(&other, (1 << 30) + 1 + seat);
+        other
+    };
+    let (second, third) = (other(2), other(3));
+    let refused = segment.join().unwrap_err();
+    assert_eq!(refused, JoinError::Changing { members: 4, changing: 2 });
+    let said = "none of 4 seats is free: 2 are just being taken or left";
+    assert_eq!(refused.to_string(), said);
+    drop(third);
+    members.push(segment.join().unwrap());
+    assert_eq!(members[2].id().seat, 3);
+    let refused = segment.join().unwrap_err();
+    assert_eq!(refused, JoinError::Changing { members: 4, changing: 1 });
+    drop(second);
+    members.push(segment.join().unwrap());
+    assert_eq!(segment.join().unwrap_err(), JoinError::Full { members: 4 });
 }
 
 #[test]

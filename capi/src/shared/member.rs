@@ -76,8 +76,8 @@ impl From<MemberId> for SharedId {
 /// its own calls, nor by a child of `fork`, which attaches for itself.
 ///
 /// Takes a descriptor, memory, nine system calls, and up to two more for each seat that is taken if no other is free.
-/// Refuses with `NULL`, `SEATS_TAKEN` if all members live, `SYSTEM`, with `ESTALE` if the segment is not in its file
-/// any more: attach again.
+/// Refuses with `NULL`, `SEATS_TAKEN` if all members live, or others are just taking or leaving the other seats, `SYSTEM`,
+/// with `ESTALE` if the segment is not in its file any more: attach again.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_shared_join(
     segment: *const Shared,

@@ -86,6 +86,9 @@ impl From<JoinError> for Error {
     fn from(error: JoinError) -> Self {
         match error {
             JoinError::Full { members } => Self::of(Code::SeatsTaken, members as u64, 0),
+            JoinError::Changing { members, changing } => {
+                Self::of(Code::SeatsTaken, members as u64, changing as u64)
+            }
             JoinError::System { errno, .. } => Self::of(Code::System, errno as u64, 0),
             _ => Self::of(Code::Other, 0, 0),
         }

@@ -421,8 +421,20 @@ TEST(Shared, SeatsRunOut) {
     nbbs_shared_member *member = nullptr;
     expect_refusal(NBBS_CODE_SEATS_TAKEN, "all 4 seats are taken by living members",
                    [&](nbbs_error *error) { return nbbs_shared_join(segment, &member, error); });
-    EXPECT_TRUE(segment.misuse.empty());
     for (auto *each : members) nbbs_shared_leave(each);
+    members.assign(1, segment.join());
+    // Others that stand still before they have the rest.
+    const int other = open(("/proc/self/fd/" + std::to_string(nbbs_shared_fd(segment))).c_str(), O_RDWR);
+    struct flock seats {};
+    seats.l_type = F_WRLCK;
+    seats.l_start = (1 << 30) + 2;
+    seats.l_len = 3;
+    ASSERT_EQ(fcntl(other, F_OFD_SETLK, &seats), 0);
+    expect_refusal(NBBS_CODE_SEATS_TAKEN, "none of 4 seats is free: 3 are just being taken or left",
+                   [&](nbbs_error *error) { return nbbs_shared_join(segment, &member, error); });
+    close(other);
+    EXPECT_TRUE(segment.misuse.empty());
+    nbbs_shared_leave(members[0]);
     nbbs_shared_leave(segment.join());
 }
 

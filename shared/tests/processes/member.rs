@@ -45,7 +45,9 @@ impl<'s> Actor<'s> {
         let member = loop {
             match stage.segment.join() {
                 // The one before is not buried yet.
-                Err(JoinError::Full { .. }) => std::thread::yield_now(),
+                Err(JoinError::Full { .. } | JoinError::Changing { .. }) => {
+                    std::thread::yield_now()
+                }
                 other => break other.map_err(said)?,
             }
         };
