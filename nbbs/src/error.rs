@@ -451,8 +451,9 @@ pub struct Broken {
     pub unit: u64,
 }
 
-/// A cached block that the caches must not have. [`Caches::audit`](crate::Caches::audit) found it twice in them, or not
-/// allocated with its order in the arena: it was freed twice, with a wrong order, or not through the cache.
+/// A cached block that the caches must not have. [`Caches::audit`](crate::Caches::audit), or
+/// [`Cache::audit`](crate::Cache::audit), found it twice in them, or not allocated with its order in the arena: it was
+/// freed twice, with a wrong order, or not through the cache.
 ///
 /// ```
 /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -469,7 +470,7 @@ pub struct Broken {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrokenCache {
-    /// The first CPU whose cache has the block.
+    /// The first CPU whose cache has the block; 0 for a cache that is no CPU's.
     pub cpu: usize,
     /// First unit of the block.
     pub index: u64,

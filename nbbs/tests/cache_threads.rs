@@ -37,6 +37,7 @@ fn asking_makes_no_cache() {
     static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), Caps::new());
     let before = ALLOCATIONS.get();
     assert_eq!(PAGES.cached().units, 0);
+    assert_eq!((PAGES.audit().unwrap().units, PAGES.stats().cached_units), (0, 0));
     PAGES.drain();
     assert_eq!(ALLOCATIONS.get(), before);
 
@@ -109,4 +110,57 @@ fn who_was_asked_gives_back_before_it_says_what_it_keeps() {
     PAGES.ask_all();
     assert_eq!(PAGES.cached().units, 0);
     assert_eq!(PAGES.buddy().stats().used_units, 1);
+}
+
+/// A thread's own cache is told from what is used; what another keeps counts as used.
+#[test]
+fn each_thread_sees_what_it_keeps_itself() {
+    static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
+    static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(1024), Caps::new());
+    let seen = |others: u64| {
+        let (stats, kept) = (PAGES.stats(), PAGES.audit().unwrap());
+        assert_eq!((stats.cached_units, stats.used_units), (kept.units, 1 + others));
+        assert_eq!(stats.free_units, 1024 - kept.units - 1 - others);
+        assert_eq!(stats.used_blocks[0], 1 + others);
+        kept.units
+    };
+    PAGES.alloc(0).unwrap();
+    let kept = seen(0);
+    assert!(kept > 0);
+    let other = move || {
+        let block = PAGES.alloc(0).unwrap();
+        PAGES.free_sized(block, 0).unwrap();
+        seen(kept)
+    };
+    std::thread::spawn(other).join().unwrap();
+    PAGES.ask_all();
+    assert_eq!(seen(0), 0);
+}
+
+/// Refused blocks are those of all threads: of one that ends, that drains, that is asked, and that has no room.
+#[test]
+fn refused_blocks_are_counted_for_all_threads() {
+    static METADATA: Metadata<{ metadata_words(1024) }> = Metadata::new();
+    static PAGES: ThreadCaches =
+        ThreadCaches::with_caps(METADATA.arena(1024), Caps::new().units(0, 4).checked(false));
+    let wrong = || PAGES.free_sized(1000, 0).unwrap();
+    std::thread::spawn(wrong).join().unwrap();
+    assert_eq!(PAGES.refused(), 1);
+    wrong();
+    assert_eq!(PAGES.refused(), 1, "nobody was given it");
+    PAGES.drain();
+    assert_eq!(PAGES.refused(), 2);
+    wrong();
+    assert_eq!(PAGES.audit().unwrap_err().index, 1000);
+    PAGES.ask_all();
+    PAGES.audit().unwrap();
+    assert_eq!(PAGES.refused(), 3);
+    wrong();
+    for _ in 0..4 {
+        let block = PAGES.buddy().alloc(0).unwrap();
+        PAGES.free_sized(block, 0).unwrap();
+    }
+    assert_eq!(PAGES.refused(), 4);
+    PAGES.drain();
+    assert_eq!((PAGES.refused(), PAGES.buddy().stats().used_units), (4, 0));
 }

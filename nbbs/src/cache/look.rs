@@ -2,7 +2,11 @@
 
 use super::caps::Caps;
 use super::cpus::Caches;
+use super::owned::Cache;
 use super::stacks::{CLASSES, Stacks, capacity};
+#[cfg(feature = "std")]
+use super::threads::ThreadCaches;
+use crate::api::Buddy;
 use crate::error::BrokenCache;
 use crate::layout::geometry::MAX_ORDERS;
 use crate::look::Stats;
@@ -86,14 +90,8 @@ impl<W: Word> Caches<'_, W> {
     /// ```
     #[must_use]
     pub fn stats(&self) -> Stats {
-        let mut stats = self.buddy.stats();
-        let cached = self.cached();
-        stats.cached_units = cached.units.min(stats.used_units);
-        stats.used_units -= stats.cached_units;
-        for (used, cached) in stats.used_blocks.iter_mut().zip(cached.blocks) {
-            *used = used.saturating_sub(cached);
-        }
-        stats
+        let stats = self.buddy.stats();
+        apart(stats, &self.cached())
     }
 
     /// Returns the number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or with a
@@ -139,19 +137,158 @@ impl<W: Word> Caches<'_, W> {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn audit(&self) -> Result<Cached, BrokenCache> {
+        let times = |class, index| self.each().map(|part| part.times(class, index)).sum();
         for (cpu, part) in self.each().enumerate() {
-            for class in 0..CLASSES {
-                let order = self.caps.order(class);
-                for at in 0..part.count(class).min(capacity(class)) {
-                    let index = part.block(class, at);
-                    let kept = self.each().map(|part| part.times(class, index)).sum::<usize>();
-                    let is_there = self.buddy.len_of(index) == Ok(1 << order);
-                    if kept != 1 || !is_there {
-                        return Err(BrokenCache { cpu, index, order });
-                    }
-                }
+            if let Some((index, order)) = broken(&part, &self.buddy, &self.caps, times) {
+                return Err(BrokenCache { cpu, index, order });
             }
         }
         Ok(self.cached())
     }
+}
+
+impl<W: Word> Cache<'_, W> {
+    /// Returns [`Buddy::stats`](crate::Buddy::stats), with the units that this cache keeps counted apart from used ones.
+    /// What other caches keep counts as used.
+    ///
+    /// Cost: that of [`Buddy::stats`](crate::Buddy::stats). Callable from interrupt and signal handlers.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut cache = buddy.cache(0);
+    /// cache.alloc(2)?;
+    /// let stats = cache.stats();
+    /// assert_eq!((stats.used_units, stats.cached_units, stats.free_units), (4, 28, 32));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&self) -> Stats {
+        apart(self.buddy.stats(), &self.cached())
+    }
+
+    /// Checks that every block that this cache keeps is allocated in the arena with its order, and is kept once. Other
+    /// caches are not looked at.
+    ///
+    /// Cost: for each block, a load for each level, and a comparison with each block of its order, so it grows with the
+    /// square of the blocks. Callable while others use the arena.
+    ///
+    /// # Errors
+    /// The first block that is not allocated so, or is kept twice; its [`cpu`](BrokenCache::cpu) is 0.
+    ///
+    /// ```
+    /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
+    /// # let buddy = nbbs::Buddy::new(metadata.words(), 64)?;
+    /// let mut cache = buddy.cache(0);
+    /// let block = cache.alloc(0)?;
+    /// cache.free_sized(block, 0)?;
+    /// assert_eq!(cache.audit()?.units, 32);
+    /// buddy.free(block)?; // behind the cache's back
+    /// let broken = cache.audit().unwrap_err();
+    /// assert_eq!((broken.index, broken.order), (block, 0));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn audit(&self) -> Result<Cached, BrokenCache> {
+        let times = |class, index| self.stacks.times(class, index);
+        match broken(&self.stacks, &self.buddy, &self.caps, times) {
+            Some((index, order)) => Err(BrokenCache { cpu: 0, index, order }),
+            None => Ok(self.cached()),
+        }
+    }
+}
+
+#[cfg(feature = "std")]
+impl ThreadCaches {
+    /// Returns how many blocks and units the calling thread keeps: none in a handler that interrupts an operation. A
+    /// thread without a cache gets none. If it was [asked](Self::ask_all) to give everything back, it does so first.
+    ///
+    /// ```
+    /// # use nbbs::{Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), nbbs::Caps::new());
+    /// PAGES.alloc(3)?;
+    /// assert_eq!(PAGES.cached().units, 24);
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    #[must_use]
+    pub fn cached(&'static self) -> Cached {
+        self.answer();
+        self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
+    }
+
+    /// Returns [`Buddy::stats`](crate::Buddy::stats), with the units that the calling thread [keeps](Self::cached)
+    /// counted apart from used ones. What other threads keep, which only they can see, counts as used.
+    ///
+    /// Cost: that of [`Buddy::stats`](crate::Buddy::stats), and a thread-local read.
+    ///
+    /// ```
+    /// # use nbbs::{Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), nbbs::Caps::new());
+    /// PAGES.alloc(2)?;
+    /// let stats = PAGES.stats();
+    /// assert_eq!((stats.used_units, stats.cached_units, stats.free_units), (4, 28, 32));
+    /// # Ok::<(), nbbs::AllocError>(())
+    /// ```
+    #[must_use]
+    pub fn stats(&'static self) -> Stats {
+        // First: it may give back what the statistics would count as used.
+        let cached = self.cached();
+        apart(self.buddy().stats(), &cached)
+    }
+
+    /// Checks what the calling thread [keeps](Self::cached), as [`Cache::audit`] does: each thread checks its own cache.
+    /// What is given back first, because the thread was asked to, is checked by the buddy allocator:
+    /// [`refused`](Self::refused). In a handler that interrupts an operation nothing is checked.
+    ///
+    /// Cost: that of [`Cache::audit`], and a thread-local read. Callable while others use the arena.
+    ///
+    /// # Errors
+    /// Those of [`Cache::audit`].
+    ///
+    /// ```
+    /// # use nbbs::{Metadata, ThreadCaches};
+    /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
+    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), nbbs::Caps::new());
+    /// let block = PAGES.alloc(0)?;
+    /// PAGES.free_sized(block, 0)?;
+    /// assert_eq!(PAGES.audit()?.units, 32);
+    /// PAGES.buddy().free(block)?; // behind the cache's back
+    /// assert_eq!(PAGES.audit().unwrap_err().index, block);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn audit(&'static self) -> Result<Cached, BrokenCache> {
+        self.answer();
+        self.with_own(|cache| cache.audit()).unwrap_or(Ok(Cached::NONE))
+    }
+}
+
+/// Counts cached units apart from used ones.
+fn apart(mut stats: Stats, cached: &Cached) -> Stats {
+    stats.cached_units = cached.units.min(stats.used_units);
+    stats.used_units -= stats.cached_units;
+    for (used, cached) in stats.used_blocks.iter_mut().zip(cached.blocks) {
+        *used = used.saturating_sub(cached);
+    }
+    stats
+}
+
+/// Returns the first block of a cache, and its order, that is not allocated so in the arena, or that all caches together
+/// have other than once: `times` says how often they have a block of a class.
+fn broken<W: Word>(
+    part: &impl Stacks,
+    buddy: &Buddy<'_, W>,
+    caps: &Caps,
+    times: impl Fn(usize, u64) -> usize,
+) -> Option<(u64, u32)> {
+    for class in 0..CLASSES {
+        let order = caps.order(class);
+        for at in 0..part.count(class).min(capacity(class)) {
+            let index = part.block(class, at);
+            if times(class, index) != 1 || buddy.len_of(index) != Ok(1 << order) {
+                return Some((index, order));
+            }
+        }
+    }
+    None
 }

@@ -40,10 +40,10 @@ use crate::sync::{AtomicU64, Word};
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct Cache<'a, W: Word = AtomicU64> {
-    buddy: Buddy<'a, W>,
+    pub(super) buddy: Buddy<'a, W>,
     lane: usize,
-    caps: Caps,
-    stacks: [u64; PART_WORDS],
+    pub(super) caps: Caps,
+    pub(super) stacks: [u64; PART_WORDS],
 }
 
 impl<'a, W: Word> Buddy<'a, W> {

@@ -6,7 +6,6 @@ use core::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
 use std::vec::Vec;
 
 use super::caps::Caps;
-use super::look::Cached;
 use super::owned::Cache;
 use crate::api::{Buddy, default_lane, process};
 use crate::error::{AllocError, FreeError};
@@ -57,6 +56,8 @@ pub struct ThreadCaches {
     left: AtomicUsize,
     /// How often the threads have been asked to give back.
     asks: AtomicUsize,
+    /// How many blocks were not taken back from any of them.
+    refused: AtomicUsize,
 }
 
 /// The units that further threads may keep if they are not counted.
@@ -69,20 +70,34 @@ struct Own {
     seen: usize,
     /// The process of the thread. A child of it has a copy, of which nothing may come back to an arena that both share.
     process: u32,
+    /// How many refused blocks of the cache have been counted.
+    counted: u64,
     cache: Cache<'static>,
 }
 
 impl Own {
     /// Gives back what is in the cache, then what it might keep.
-    fn end(self) {
+    fn end(mut self) {
         if self.process != process() {
             return forget(self);
         }
         let share = self.cache.caps().all_units() as usize;
-        drop(self.cache);
+        self.cache.drain();
+        self.count_refused();
         // Relaxed, here and below: only the number matters.
         if self.of.left.load(Ordering::Relaxed) != ALL {
             self.of.left.fetch_add(share, Ordering::Relaxed);
+        }
+    }
+
+    /// Adds what was not taken back since the last call to the number for all threads.
+    fn count_refused(&mut self) {
+        let refused = self.cache.refused();
+        if refused != self.counted {
+            let more = refused.wrapping_sub(self.counted) as usize;
+            // Relaxed: only a number; partner: the load in `refused`.
+            self.of.refused.fetch_add(more, Ordering::Relaxed);
+            self.counted = refused;
         }
     }
 }
@@ -176,7 +191,7 @@ impl ThreadCaches {
     #[must_use]
     pub const fn with_caps(buddy: Buddy<'static>, caps: Caps) -> Self {
         let left = AtomicUsize::new(ALL);
-        Self { buddy, caps, left, asks: AtomicUsize::new(0) }
+        Self { buddy, caps, left, asks: AtomicUsize::new(0), refused: AtomicUsize::new(0) }
     }
 
     /// Returns the buddy allocator behind the caches.
@@ -303,21 +318,28 @@ impl ThreadCaches {
         self.asks.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Returns how many blocks and units the calling thread keeps: none in a handler that interrupts an operation. A
-    /// thread without a cache gets none. If it was [asked](Self::ask_all) to give everything back, it does so first.
+    /// Returns the number of blocks that [`Buddy`] did not take back from any thread's cache, also of threads that have
+    /// ended: each was freed twice, or with a wrong order. Cost: a load. Callable from interrupt and signal handlers.
     ///
     /// ```
-    /// # use nbbs::{Metadata, ThreadCaches};
+    /// # use nbbs::{Caps, Metadata, ThreadCaches};
     /// # static METADATA: Metadata<{ nbbs::metadata_words(64) }> = Metadata::new();
-    /// # static PAGES: ThreadCaches = ThreadCaches::with_caps(METADATA.arena(64), nbbs::Caps::new());
-    /// PAGES.alloc(3)?;
-    /// assert_eq!(PAGES.cached().units, 24);
-    /// # Ok::<(), nbbs::AllocError>(())
+    /// static PAGES: ThreadCaches =
+    ///     ThreadCaches::with_caps(METADATA.arena(64), Caps::new().checked(false));
+    /// PAGES.free_sized(5, 0)?; // never allocated
+    /// PAGES.drain();
+    /// assert_eq!(PAGES.refused(), 1);
+    /// # Ok::<(), nbbs::FreeError>(())
     /// ```
     #[must_use]
-    pub fn cached(&'static self) -> Cached {
+    pub fn refused(&self) -> u64 {
+        // Relaxed: only a number, which publishes nothing; partner: the addition in `count_refused`.
+        self.refused.load(Ordering::Relaxed) as u64
+    }
+
+    /// Gives back what the calling thread was asked for.
+    pub(super) fn answer(&'static self) {
         self.with_own(|_| ());
-        self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 
     /// Lends the calling thread's cache to `operation`. `None` means that `operation` returned that, or that the slow
@@ -342,7 +364,10 @@ impl ThreadCaches {
     }
 
     /// Lends the calling thread's cache to `operation`, if the thread has one, and drains it if that was requested.
-    fn with_own<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
+    pub(super) fn with_own<R>(
+        &'static self,
+        operation: impl FnOnce(&mut Cache<'static>) -> R,
+    ) -> Option<R> {
         self.with_or(|_, _| None, operation)
     }
 
@@ -366,6 +391,7 @@ impl ThreadCaches {
                 own.seen = asked;
                 own.cache.drain();
             }
+            own.count_refused();
             Some(result)
         })
     }
@@ -375,7 +401,7 @@ impl ThreadCaches {
     fn begin(&'static self, own: &mut Vec<Own>, seen: usize) -> Option<usize> {
         own.try_reserve(1).ok()?;
         let cache = Cache::new(self.buddy, default_lane(), self.share());
-        own.push(Own { of: self, seen, process: process(), cache });
+        own.push(Own { of: self, seen, process: process(), counted: 0, cache });
         own.len().checked_sub(1)
     }
 
