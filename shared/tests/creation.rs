@@ -102,10 +102,9 @@ fn what_has_been_used_is_not_half_made() {
 fn other_files_stay_as_they_are() {
     let place = Place::new("other");
     let bytes = GEOMETRY.file_bytes().unwrap() as usize;
-    let texts =
-        [&b"# Notes\n\nA text that is longer than a header, and begins with something else.\n"[..]];
-    for content in texts.into_iter().chain([&vec![0; bytes][..], &vec![0; 64], &vec![0xff; bytes]])
-    {
+    let text = b"# Notes\n\nA text that is longer than a header, and begins with something else.\n";
+    let (zeros, ones) = (vec![0; bytes], vec![0xff; bytes]);
+    for content in [&text[..], &zeros[..64], &zeros, &ones] {
         assert_eq!(place.refused(content), AttachError::Foreign);
     }
     for content in [&b"x"[..], b"nbbs-seg", &[0; 63]] {

@@ -70,12 +70,11 @@ impl<W: Word> Caches<'_, W> {
         cached
     }
 
-    /// Returns [`Buddy::stats`](crate::Buddy::stats), with cached units counted apart from used ones.
+    /// Returns [`Buddy::stats`], with cached units counted apart from used ones.
     ///
     /// While others run, a block that enters or leaves a cache may be counted either as cached or as used. So may all
     /// that a cache keeps of an order, while it gives back blocks of that order. Cost: that of
-    /// [`Buddy::stats`](crate::Buddy::stats) and of [`cached`](Self::cached). Callable from interrupt and signal
-    /// handlers.
+    /// [`Buddy::stats`] and of [`cached`](Self::cached). Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Metadata};
@@ -94,8 +93,8 @@ impl<W: Word> Caches<'_, W> {
         apart(stats, &self.cached())
     }
 
-    /// Returns the number of blocks that [`Buddy`](crate::Buddy) did not take back: each was freed twice, or with a
-    /// wrong order. Cost: a load for each CPU. Callable from interrupt and signal handlers.
+    /// Returns the number of blocks that [`Buddy`] did not take back: each was freed twice, or with a wrong order. Cost:
+    /// a load for each CPU. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # use nbbs::{Caches, Caps, Metadata};
@@ -117,7 +116,7 @@ impl<W: Word> Caches<'_, W> {
     ///
     /// Cost: for each block, a load for each level, and one for each block of its order that any CPU keeps, so it grows
     /// with the square of the blocks. May only be called while no operation is running.
-    /// [`Buddy::audit`](crate::Buddy::audit) checks the arena itself.
+    /// [`Buddy::audit`] checks the arena itself.
     ///
     /// # Errors
     /// The first cached block that is not allocated so, or is cached twice.
@@ -148,10 +147,10 @@ impl<W: Word> Caches<'_, W> {
 }
 
 impl<W: Word> Cache<'_, W> {
-    /// Returns [`Buddy::stats`](crate::Buddy::stats), with the units that this cache keeps counted apart from used ones.
+    /// Returns [`Buddy::stats`], with the units that this cache keeps counted apart from used ones.
     /// What other caches keep counts as used.
     ///
-    /// Cost: that of [`Buddy::stats`](crate::Buddy::stats). Callable from interrupt and signal handlers.
+    /// Cost: that of [`Buddy::stats`]. Callable from interrupt and signal handlers.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -216,10 +215,10 @@ impl ThreadCaches {
         self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
     }
 
-    /// Returns [`Buddy::stats`](crate::Buddy::stats), with the units that the calling thread [keeps](Self::cached)
+    /// Returns [`Buddy::stats`], with the units that the calling thread [keeps](Self::cached)
     /// counted apart from used ones. What other threads keep, which only they can see, counts as used.
     ///
-    /// Cost: that of [`Buddy::stats`](crate::Buddy::stats), and a thread-local read.
+    /// Cost: that of [`Buddy::stats`], and a thread-local read.
     ///
     /// ```
     /// # use nbbs::{Metadata, ThreadCaches};

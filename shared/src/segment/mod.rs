@@ -78,8 +78,9 @@ impl Segment {
     /// # Errors
     /// [`PathError`], which names the path and why: [`AttachError::Geometry`]; [`AttachError::Exists`];
     /// [`AttachError::Making`] if another process is just making it; [`AttachError::Foreign`] and others if the file
-    /// holds something else, or a damaged segment; [`AttachError::System`]. In none of these cases has an existing file changed, except in the
-    /// last, when its mode may have, and it may be empty. A file that was created is removed.
+    /// holds something else, [`AttachError::Used`] and others if it holds a damaged segment; [`AttachError::System`].
+    /// In none of these cases has an existing file changed, except in the last, when its mode may have, and it may be
+    /// empty. A file that was created is removed.
     ///
     /// ```
     /// use nbbs_shared::{AttachError, Geometry, Segment};
