@@ -334,8 +334,8 @@ enum nbbs_code
      */
     NBBS_CODE_MEMBERS,
     /**
-     * The segment has as many living members as it can have: an ordinary answer. `value`: how many; `limit`: how many
-     * of their seats others are just taking or leaving, so that another attempt may succeed.
+     * No seat of the segment is free: an ordinary answer. `value`: how many there are; `limit`: how many of them others
+     * are just taking or leaving, so that another attempt may succeed, 0 if all have living members.
      */
     NBBS_CODE_SEATS_TAKEN,
     /**

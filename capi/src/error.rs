@@ -128,8 +128,8 @@ pub enum Code {
     UnitBytes,
     /// A segment cannot have so many members. `value`: members; `limit`: the most.
     Members,
-    /// The segment has as many living members as it can have: an ordinary answer. `value`: how many; `limit`: how many
-    /// of their seats others are just taking or leaving, so that another attempt may succeed.
+    /// No seat of the segment is free: an ordinary answer. `value`: how many there are; `limit`: how many of them others
+    /// are just taking or leaving, so that another attempt may succeed, 0 if all have living members.
     SeatsTaken,
     /// The segment has no memory for a block: an ordinary answer. `value`: bytes; `limit`: their alignment.
     SegmentFull,

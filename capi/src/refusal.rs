@@ -139,7 +139,7 @@ impl From<Broken> for Error {
 impl From<BrokenCache> for Error {
     fn from(error: BrokenCache) -> Self {
         let BrokenCache { cpu, index, order, .. } = error;
-        Self::of(Code::CacheBroken, index, cpu as u64).and(order.into())
+        Self::of(Code::CacheBroken, index, cpu.unwrap_or(0) as u64).and(order.into())
     }
 }
 

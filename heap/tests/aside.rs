@@ -123,6 +123,31 @@ fn assert_one_is_wrong(heap: &Placed, at: NonNull<u8>, at_once: bool) {
     assert_eq!(heap.stats().free, heap.stats().bytes);
 }
 
+/// Slots of slabs lie beside runs of their own, which served as slots while there was no room for slabs. Both go back,
+/// also if they were set aside and taken back before.
+#[test]
+fn runs_that_serve_as_slots() {
+    let heap = placed(1, 4 << 20);
+    let (on, large, small) = (heap.on(0), layout(7 << 10, 8), layout(1024, 8));
+    let fill: Vec<_> = std::iter::from_fn(|| on.alloc(large)).collect();
+    // SAFETY: the caller holds them.
+    let free_all = |blocks: &mut dyn Iterator<Item = NonNull<u8>>, layout| unsafe {
+        blocks.for_each(|at| on.free(at, layout));
+        on.drain();
+    };
+    free_all(&mut fill.iter().copied().skip(1).step_by(2), large);
+    let runs: Vec<_> = (0..400).map(|_| on.alloc(small).unwrap()).collect();
+    free_all(&mut fill.iter().copied().step_by(2), large);
+    assert!(heap.stats().runs >= 300 << 10, "most are slots of slabs");
+    on.trim();
+    // SAFETY: ours.
+    runs.into_iter().for_each(|at| unsafe { on.free(at, small) });
+    let again: Vec<_> = (0..40).map(|_| on.alloc(small).unwrap()).collect();
+    on.drain();
+    free_all(&mut again.into_iter(), small);
+    assert_whole(heap);
+}
+
 /// A cache sets no more aside than it may keep of its region, and so withholds little from others. With `quarantine`
 /// more waits.
 #[test]

@@ -464,14 +464,14 @@ pub struct Broken {
 /// caches.free_sized(0, block, 3)?; // the cache keeps it
 /// buddy.free(block)?; // so nobody else may free it
 /// let broken = caches.audit().unwrap_err();
-/// assert_eq!((broken.cpu, broken.index, broken.order), (0, block, 3));
+/// assert_eq!((broken.cpu, broken.index, broken.order), (Some(0), block, 3));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct BrokenCache {
-    /// The first CPU whose cache has the block; 0 for a cache that is no CPU's.
-    pub cpu: usize,
+    /// The first CPU whose cache has the block; `None` for a cache that is no CPU's.
+    pub cpu: Option<usize>,
     /// First unit of the block.
     pub index: u64,
     /// The order under which it is cached.

@@ -172,13 +172,13 @@ fn what_only_the_buddy_sees() {
             both.cache.free_sized(index, 0).unwrap();
         }
         let broken = both.caches.audit().unwrap_err();
-        assert_eq!((broken.cpu, broken.index, broken.order), (0, one, 0));
+        assert_eq!((broken.cpu, broken.index, broken.order), (Some(0), one, 0));
         assert_eq!(
             broken.to_string(),
             format!("CPU 0 keeps a block of order 0 at unit {one} that is not its own")
         );
         let broken = both.cache.audit().unwrap_err();
-        assert_eq!((broken.cpu, broken.index, broken.order), (0, one, 0));
+        assert_eq!((broken.cpu, broken.index, broken.order), (None, one, 0));
         // Refused are a block that the other gave back first, and a block that was given back twice.
         both.cache.drain();
         assert_eq!((both.cache.refused(), both.buddy.stats().used_units), (1, 0));

@@ -52,9 +52,9 @@ impl AllAside {
         })
     }
 
-    /// Returns a slab and slots of it, which are set aside no longer.
-    pub fn take(&mut self, class: Class, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
-        self.change(class, |aside, _| aside.take(lot))?
+    /// Returns a slab and slots of it that are set aside no longer: up to `most`.
+    pub fn take(&mut self, class: Class, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+        self.change(class, |aside, _| aside.take(most, lot))?
     }
 
     /// Gives back all slots of a class. Returns the bytes of the slabs and runs that went back.
@@ -100,34 +100,59 @@ impl Aside {
     fn add(&mut self, class: Class, slots: &[*mut u8], memory: &Memory<'_>, lane: usize) -> usize {
         let (mut rest, mut bytes) = (slots, 0);
         while let Some(first) = rest.first().and_then(|&first| NonNull::new(first)) {
-            let slab_of = |region: &Region<'_>| {
-                region.slot_of(class, first).map(|(slab, _)| (slab, region.pointer(slab)))
+            // Those of one region, which is looked up once.
+            let of_region = |region: &Region<'_>| {
+                let mut count = 0;
+                while let Some(front) = Front::of(class, &rest[count..], region) {
+                    bytes += self.add_front(class, &front, memory, lane);
+                    count += front.count;
+                }
+                count
             };
-            let Some((slab, begins)) = memory.at(first, slab_of).flatten() else {
-                bytes += give_run(class, first, memory, lane);
-                rest = &rest[1..];
-                continue;
-            };
-            let place = (slab >> class.slab_order()) as usize % SLABS;
-            if self.slabs[place].0 != begins.as_ptr() {
-                bytes += self.give(place, class, memory, lane);
-                self.slabs[place].0 = begins.as_ptr();
+            let mut count = memory.at(first, of_region).unwrap_or(0);
+            if count == 0 {
+                (bytes, count) = (bytes + give_run(class, first, memory, lane), 1);
             }
-            let slots = &mut self.slabs[place].1;
-            let (count, twice) = add_of_slab(class, begins.addr().get(), rest, slots);
-            memory.refuse_all(twice);
-            self.used |= 1 << place;
             rest = &rest[count..];
         }
         bytes
     }
 
-    fn take(&mut self, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
+    fn add_front(
+        &mut self,
+        class: Class,
+        front: &Front,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> usize {
+        let (place, begins, mut bytes) = (front.place, front.begins.as_ptr(), 0);
+        if self.slabs[place].0 != begins {
+            bytes = self.give(place, class, memory, lane);
+            self.slabs[place].0 = begins;
+        }
+        let slots = &mut self.slabs[place].1;
+        // What is there already was freed twice.
+        memory.refuse_all(front.twice + (*slots & front.slots).count_ones());
+        *slots |= front.slots;
+        self.used |= 1 << place;
+        bytes
+    }
+
+    fn take(&mut self, most: usize, lot: &mut Lot) -> Option<(NonNull<u8>, u64)> {
         if self.used == 0 {
             return None;
         }
-        let (slab, slots) = &mut self.slabs[lot.take_bit(&mut self.used) as usize];
-        Some((NonNull::new(*slab)?, core::mem::take(slots)))
+        let place = lot.take_bit(&mut self.used.clone()) as usize;
+        let (slab, slots) = self.slabs.get_mut(place)?;
+        let (all, mut left) = (*slots, *slots);
+        for _ in 0..most.min(all.count_ones() as usize) {
+            lot.take_bit(&mut left);
+        }
+        *slots = left;
+        if left == 0 {
+            self.used ^= 1 << place;
+        }
+        Some((NonNull::new(*slab)?, all & !left))
     }
 
     fn give_all(&mut self, class: Class, memory: &Memory<'_>, lane: usize) -> usize {
@@ -170,6 +195,36 @@ impl Aside {
     }
 }
 
+/// The first of some slots, as far as they lie in one slab, or are runs of their own at the places of its slots.
+struct Front {
+    /// Where they are set aside.
+    place: usize,
+    /// The address of the slab.
+    begins: NonNull<u8>,
+    /// A bit for each of its slots.
+    slots: u64,
+    count: usize,
+    /// How many occur twice.
+    twice: u32,
+}
+
+impl Front {
+    /// Returns `None` if the first slot cannot be one of a slab of this region.
+    fn of(class: Class, slots: &[*mut u8], region: &Region<'_>) -> Option<Self> {
+        let mut found = slots.iter().map_while(|&at| region.slot_of(class, NonNull::new(at)?));
+        let (slab, first) = found.next()?;
+        let place = (slab >> class.slab_order()) as usize % SLABS;
+        let mut front =
+            Self { place, begins: region.pointer(slab), slots: 1 << first, count: 1, twice: 0 };
+        for (_, slot) in found.take_while(|&(its, _)| its == slab) {
+            front.twice += (front.slots >> slot & 1) as u32;
+            front.slots |= 1 << slot;
+            front.count += 1;
+        }
+        Some(front)
+    }
+}
+
 /// Gives back what is no slot of a slab, if it is a run, and refuses it otherwise. Returns its bytes.
 fn give_run(class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> usize {
     let given = memory.at(at, |region| region.give_run(class, lane, at)).flatten();
@@ -177,22 +232,4 @@ fn give_run(class: Class, at: NonNull<u8>, memory: &Memory<'_>, lane: usize) -> 
         memory.refuse();
     }
     given.unwrap_or(0)
-}
-
-/// Adds the slots that come first and lie in the slab that begins at `slab` to the `slots` of it. Returns how many they
-/// are, and how many of them were there already: these were freed twice.
-fn add_of_slab(class: Class, slab: usize, first: &[*mut u8], slots: &mut u64) -> (usize, u32) {
-    let bytes = class.slab_bytes();
-    let number = |at: &*mut u8| {
-        let offset = at.addr().wrapping_sub(slab);
-        if offset < bytes { class.slot_at(offset) } else { None }
-    };
-    let (mut all, mut count, mut twice) = (*slots, 0, 0);
-    for slot in first.iter().map_while(number) {
-        twice += (all >> slot & 1) as u32;
-        all |= 1 << slot;
-        count += 1;
-    }
-    *slots = all;
-    (count, twice)
 }

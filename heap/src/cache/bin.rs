@@ -193,8 +193,8 @@ impl Bin {
         class: Class,
         lot: &mut Lot,
     ) -> Option<NonNull<u8>> {
-        let (slab, slots) = aside.take(class, lot)?;
-        (self.slab, self.spare) = (slab.as_ptr(), slots);
+        let (slab, slots) = aside.take(class, class.most_kept() / 2, lot)?;
+        self.add_of_slab(class, slab, slots);
         self.pop(class, lot)
     }
 }

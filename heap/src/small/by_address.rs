@@ -173,14 +173,24 @@ impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
         if self.resize_in_place(at, bytes, size) {
             return Ok(Some(at));
         }
-        let mut freed = Ok(0);
+        let nothing = FreeError::NotAllocated { address: at.addr().get() };
+        // What becomes shorter stays in place, unless somebody else has freed it.
+        if size <= bytes {
+            return Err(nothing);
+        }
+        let mut is_freed = true;
         // SAFETY: as the caller promises.
-        let free = || freed = unsafe { self.free_at(at) };
+        let free = || is_freed = unsafe { self.free(at, old) };
         // SAFETY: the caller holds what is there, if it is not freed meanwhile, and nobody else what is allocated.
         let moved = unsafe { relocate(at, old, new, |new| self.alloc(new), free) };
-        // SAFETY: nobody has been told of what is moved.
-        let give_back = |_: &FreeError| _ = moved.map(|moved| unsafe { self.free(moved, new) });
-        freed.map(|_| moved).inspect_err(give_back)
+        if is_freed {
+            return Ok(moved);
+        }
+        if let Some(moved) = moved {
+            // SAFETY: nobody has been told of it.
+            unsafe { self.free(moved, new) };
+        }
+        Err(nothing)
     }
 
     /// Returns the first unit of the block at an address, and how many it has.

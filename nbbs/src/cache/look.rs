@@ -132,14 +132,14 @@ impl<W: Word> Caches<'_, W> {
     /// assert_eq!(caches.audit()?.units, 32);
     /// buddy.free(block)?; // behind the cache's back
     /// let broken = caches.audit().unwrap_err();
-    /// assert_eq!((broken.cpu, broken.index, broken.order), (1, block, 0));
+    /// assert_eq!((broken.cpu, broken.index, broken.order), (Some(1), block, 0));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn audit(&self) -> Result<Cached, BrokenCache> {
         let times = |class, index| self.each().map(|part| part.times(class, index)).sum();
         for (cpu, part) in self.each().enumerate() {
             if let Some((index, order)) = broken(&part, &self.buddy, &self.caps, times) {
-                return Err(BrokenCache { cpu, index, order });
+                return Err(BrokenCache { cpu: Some(cpu), index, order });
             }
         }
         Ok(self.cached())
@@ -173,7 +173,7 @@ impl<W: Word> Cache<'_, W> {
     /// square of the blocks. Callable while others use the arena.
     ///
     /// # Errors
-    /// The first block that is not allocated so, or is kept twice; its [`cpu`](BrokenCache::cpu) is 0.
+    /// The first block that is not allocated so, or is kept twice; its [`cpu`](BrokenCache::cpu) is `None`.
     ///
     /// ```
     /// # let metadata = nbbs::Metadata::<{ nbbs::metadata_words(64) }>::new();
@@ -190,7 +190,7 @@ impl<W: Word> Cache<'_, W> {
     pub fn audit(&self) -> Result<Cached, BrokenCache> {
         let times = |class, index| self.stacks.times(class, index);
         match broken(&self.stacks, &self.buddy, &self.caps, times) {
-            Some((index, order)) => Err(BrokenCache { cpu: 0, index, order }),
+            Some((index, order)) => Err(BrokenCache { cpu: None, index, order }),
             None => Ok(self.cached()),
         }
     }
@@ -200,6 +200,8 @@ impl<W: Word> Cache<'_, W> {
 impl ThreadCaches {
     /// Returns how many blocks and units the calling thread keeps: none in a handler that interrupts an operation. A
     /// thread without a cache gets none. If it was [asked](Self::ask_all) to give everything back, it does so first.
+    ///
+    /// Cost: a thread-local read, and that of [`Cache::cached`].
     ///
     /// ```
     /// # use nbbs::{Metadata, ThreadCaches};
@@ -211,12 +213,12 @@ impl ThreadCaches {
     /// ```
     #[must_use]
     pub fn cached(&'static self) -> Cached {
-        self.answer();
-        self.with_own(|cache| cache.cached()).unwrap_or(Cached::NONE)
+        self.look(Cache::cached).unwrap_or(Cached::NONE)
     }
 
-    /// Returns [`Buddy::stats`], with the units that the calling thread [keeps](Self::cached)
-    /// counted apart from used ones. What other threads keep, which only they can see, counts as used.
+    /// Returns [`Buddy::stats`], with the units that the calling thread [keeps](Self::cached) counted apart from used
+    /// ones. What other threads keep, which only they can see, counts as used, and in a handler that interrupts an
+    /// operation so does what its own thread keeps.
     ///
     /// Cost: that of [`Buddy::stats`], and a thread-local read.
     ///
@@ -257,8 +259,7 @@ impl ThreadCaches {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn audit(&'static self) -> Result<Cached, BrokenCache> {
-        self.answer();
-        self.with_own(|cache| cache.audit()).unwrap_or(Ok(Cached::NONE))
+        self.look(Cache::audit).unwrap_or(Ok(Cached::NONE))
     }
 }
 

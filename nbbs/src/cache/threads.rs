@@ -90,6 +90,15 @@ impl Own {
         }
     }
 
+    /// Gives back what is in the cache if that was requested since the last time, and counts what was not taken back.
+    fn answer(&mut self, asked: usize) {
+        if self.seen != asked {
+            self.seen = asked;
+            self.cache.drain();
+        }
+        self.count_refused();
+    }
+
     /// Adds what was not taken back since the last call to the number for all threads.
     fn count_refused(&mut self) {
         let refused = self.cache.refused();
@@ -337,9 +346,15 @@ impl ThreadCaches {
         self.refused.load(Ordering::Relaxed) as u64
     }
 
-    /// Gives back what the calling thread was asked for.
-    pub(super) fn answer(&'static self) {
-        self.with_own(|_| ());
+    /// Lends the calling thread's cache to `look`, if the thread has one, after draining it if that was requested.
+    pub(super) fn look<R>(&'static self, look: impl FnOnce(&Cache<'static>) -> R) -> Option<R> {
+        in_turn(|own| {
+            // Relaxed: as in `ask_all`.
+            let asked = self.asks.load(Ordering::Relaxed);
+            let own = own.iter_mut().find(|own| core::ptr::eq(own.of, self))?;
+            own.answer(asked);
+            Some(look(&own.cache))
+        })
     }
 
     /// Lends the calling thread's cache to `operation`. `None` means that `operation` returned that, or that the slow
@@ -364,10 +379,7 @@ impl ThreadCaches {
     }
 
     /// Lends the calling thread's cache to `operation`, if the thread has one, and drains it if that was requested.
-    pub(super) fn with_own<R>(
-        &'static self,
-        operation: impl FnOnce(&mut Cache<'static>) -> R,
-    ) -> Option<R> {
+    fn with_own<R>(&'static self, operation: impl FnOnce(&mut Cache<'static>) -> R) -> Option<R> {
         self.with_or(|_, _| None, operation)
     }
 
@@ -387,11 +399,7 @@ impl ThreadCaches {
             };
             let own = own.get_mut(at)?;
             let result = operation(&mut own.cache);
-            if own.seen != asked {
-                own.seen = asked;
-                own.cache.drain();
-            }
-            own.count_refused();
+            own.answer(asked);
             Some(result)
         })
     }

@@ -170,6 +170,10 @@ impl fmt::Display for Broken {
 impl fmt::Display for BrokenCache {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { cpu, index, order } = self;
-        write!(f, "CPU {cpu} keeps a block of order {order} at unit {index} that is not its own")
+        match cpu {
+            Some(cpu) => write!(f, "CPU {cpu}")?,
+            None => write!(f, "a cache")?,
+        }
+        write!(f, " keeps a block of order {order} at unit {index} that is not its own")
     }
 }

@@ -29,8 +29,9 @@ pub struct Stats {
     pub used_units: u64,
     /// Units that are reserved.
     pub reserved_units: u64,
-    /// Units that caches keep, counted by [`Caches::stats`](crate::Caches::stats) and its kin only. To the buddy allocator, and so
-    /// to [`Buddy::stats`](crate::Buddy::stats), they are in use.
+    /// Units that caches keep, counted by the `stats` of caches only, such as
+    /// [`Caches::stats`](crate::Caches::stats). To the buddy allocator, and so to
+    /// [`Buddy::stats`](crate::Buddy::stats), they are in use.
     pub cached_units: u64,
     /// Free blocks of each order, every unit counted once, in the largest block that contains it.
     pub free_blocks: [u64; MAX_ORDERS],

@@ -32,8 +32,7 @@ impl Source for File {
     fn read(&self, bytes: &mut [u8]) -> Result<usize, AttachError> {
         let mut read = 0;
         while let Some(rest) = bytes.get_mut(read..).filter(|rest| !rest.is_empty()) {
-            let more =
-                self.read_at(rest, read as u64).map_err(AttachError::io("read the header"))?;
+            let more = self.read_at(rest, read as u64).map_err(AttachError::io("read the file"))?;
             if more == 0 {
                 break;
             }
