@@ -102,3 +102,42 @@ fn the_last_unit_of_a_hidden_head_is_no_block() {
     }
     assert!(met > 0);
 }
+
+/// Somebody frees a unit once more, while it is being claimed. What that claim splits afterwards is merged: all of the
+/// arena can be allocated as one block.
+#[test]
+fn a_claim_that_is_freed_as_it_climbs_leaves_no_split_behind() {
+    type Claim = fn(&Buddy<'_, Steered>) -> Option<u64>;
+    let claims: [(u32, Claim); 4] = [
+        (0, |buddy| buddy.on(0).alloc(0).ok()),
+        (0, |buddy| buddy.on(0).alloc_batch(0, &mut [0]).ok().map(|_| 0)),
+        (0, |buddy| buddy.on(0).alloc_at(0, 1).ok()),
+        (5, |buddy| buddy.on(0).alloc(5).ok()),
+    ];
+    for (number, (order, claim)) in claims.into_iter().enumerate() {
+        let mut met = 0;
+        for stop in 0..60 {
+            let arena = Arena::<Steered>::new(8192);
+            let buddy = arena.buddy();
+            let (mut claimed, mut freed) = (None, None);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(|| {
+                    claimed = claim(&buddy);
+                    Ok(())
+                }),
+                Box::new(|| {
+                    freed = buddy.on(1).free_sized(0, order).ok();
+                    Ok(())
+                }),
+            ];
+            follow(&[Turn::steps(0, stop), Turn::rest(1), Turn::rest(0)], bodies).unwrap();
+            met += u32::from(freed.is_some());
+            assert!(buddy.audit().is_ok(), "claim {number}, stopped after {stop} steps");
+            if freed.is_some() {
+                claimed.and_then(|index| buddy.free(index).ok());
+                check_whole(buddy);
+            }
+        }
+        assert!(met > 1, "claim {number}");
+    }
+}

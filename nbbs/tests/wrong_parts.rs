@@ -186,3 +186,78 @@ fn what_was_granted_meanwhile_stays() {
     }
     assert!(granted > 0 && shrunk > 0, "{granted} granted, {shrunk} shrunk");
 }
+
+/// Somebody frees a block that its owner cuts, and releases units that the cut has written below it: the cut takes back
+/// the others.
+#[test]
+fn what_a_refused_cut_has_written_is_taken_back() {
+    let cuts: [Change; 3] = [
+        |buddy| buddy.on(0).shrink(0, 10),
+        |buddy| buddy.on(0).free_part(0, 10..37),
+        |buddy| buddy.on(0).split(0, 1),
+    ];
+    let mut met = 0;
+    for cut in cuts {
+        for number in 0..120 {
+            let (step, order) = (number / 3, [5, 6, 9][number as usize % 3]);
+            let arena = Arena::<Steered>::new(1024);
+            let buddy = arena.buddy();
+            let index = buddy.on(0).alloc(order).unwrap();
+            let (mut is_released, mut is_freed, mut answer) = (false, false, None);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(|| {
+                    answer = Some(cut(&buddy));
+                    Ok(())
+                }),
+                Box::new(|| {
+                    is_released = buddy.release(3..8).is_ok();
+                    is_freed = buddy.on(1).free_sized(index, order).is_ok();
+                    Ok(())
+                }),
+            ];
+            follow(&[Turn::steps(0, step), Turn::rest(1)], bodies).unwrap();
+            if is_released && is_freed {
+                met += 1;
+                assert_eq!(answer, Some(Err(FreeError::NotAllocated { index }.into())));
+                assert!(
+                    buddy.audit().is_ok(),
+                    "order {order}, after {step} steps: {:?}",
+                    buddy.audit()
+                );
+                assert_eq!(buddy.count_free(), 1024);
+            }
+        }
+    }
+    assert!(met > 5, "{met}");
+}
+
+/// Somebody frees the head of a run that is just then changed, and another run that reaches from in front of it to what
+/// is left is refused: it gives back all of its units, though rests stand behind them.
+#[test]
+fn a_run_refused_in_front_of_rests_without_a_head_is_given_back() {
+    let mut met = 0;
+    for step in 0..40 {
+        let arena = Arena::<Steered>::new(1024);
+        let buddy = arena.buddy();
+        buddy.on(0).alloc_at(63, 65).unwrap();
+        let (mut is_freed, mut refused) = (false, false);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                _ = buddy.on(0).grow(63, 200);
+                Ok(())
+            }),
+            Box::new(|| {
+                is_freed = buddy.on(1).free_sized(63, 0).is_ok();
+                refused = is_freed && buddy.on(2).alloc_at(20, 100).is_err();
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1)], bodies).unwrap();
+        if refused {
+            met += 1;
+            assert_eq!(seen(&buddy), [], "lost, after {step} steps");
+            assert!(buddy.audit().is_ok());
+        }
+    }
+    assert!(met > 0);
+}

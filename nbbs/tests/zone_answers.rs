@@ -4,7 +4,8 @@ use std::fmt::Debug;
 use std::sync::atomic::AtomicU64;
 
 use nbbs::{AllocError, Buddy, Request, RequestError, Zone, ZoneError, Zones};
-use testkit::program::Arena;
+use testkit::program::{Arena, Body};
+use testkit::steered::{Steered, Turn, follow};
 
 const UNITS: u64 = 72;
 const BASES: [u64; 2] = [0, 1000];
@@ -380,4 +381,32 @@ fn a_range_that_leaves_its_zone() {
     // Which says nothing of the units below the zone.
     let said = "units 1060..1068 reach beyond the last unit, 1063";
     assert_eq!(refused.to_string(), said);
+}
+
+/// A refusal is not of one instant: somebody frees in the first zone, which has been asked, and then allocates in the
+/// second. At every instant a unit was free.
+#[test]
+fn each_zone_refuses_at_an_instant_of_its_own() {
+    let refused = (0..20).filter(|&stop| {
+        let arenas = [Arena::<Steered>::new(1), Arena::<Steered>::new(1)];
+        let zone = |number: usize| Zone { base: number as u64, buddy: arenas[number].buddy() };
+        let list = [zone(0), zone(1)];
+        let zones = Zones::new(&list).unwrap();
+        let unit = zones.on(1).alloc(&[0], 0).unwrap();
+        let mut answer = None;
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                answer = Some(zones.on(0).alloc(&[0, 1], 0));
+                Ok(())
+            }),
+            Box::new(|| {
+                zones.on(1).free(unit).unwrap();
+                _ = zones.on(1).alloc(&[1], 0);
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, stop), Turn::rest(1)], bodies).unwrap();
+        answer == Some(Err(AllocError::Exhausted { units: 1 }))
+    });
+    assert!(refused.count() > 0);
 }

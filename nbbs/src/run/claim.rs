@@ -62,7 +62,7 @@ impl<W: Word> Runs<'_, W> {
         let mut unit = from;
         while unit < end {
             let Some(next) = self.claim_piece(unit, end) else {
-                self.clear_rests(from, unit);
+                self.clear_rests_by(from, unit, |slots| self.clear_claimed(slots));
                 return Err(unit);
             };
             unit = next;

@@ -7,6 +7,7 @@
 
 use super::Runs;
 use super::hold::{Held, changed, freed};
+use super::slots::left_of;
 use crate::error::ResizeError;
 use crate::sync::Word;
 use crate::tree::Spot;
@@ -84,12 +85,17 @@ impl<W: Word> Runs<'_, W> {
         Err(freed(unit))
     }
 
-    /// Frees the slots of words that were [hidden](Self::refine), and merges them.
+    /// Frees the slots of words that were [hidden](Self::refine), or what somebody's wrong release or free has left of
+    /// them, and merges them.
     fn take_back(self, words: impl DoubleEndedIterator<Item = Hidden> + Clone) {
         // From the highest: a split slot beside rests must not be merged. Its claimer could not clear it again, as a
         // head with rests behind it is a run.
         for Hidden { level, idx, codes, kept } in words.clone().rev() {
-            let change = |found| ((found ^ codes) & !kept == 0).then_some((found & kept, ()));
+            let change = |found: u64| {
+                let is_whole = (found ^ codes) & !kept == 0;
+                let left = if is_whole { !kept } else { left_of(codes, found) };
+                (left != 0).then_some((found & !left, ()))
+            };
             self.tree().rewrite(level, idx, change);
         }
         // Needed even if a thread that undid a claim in the meantime took the words for claimed, and left the slots

@@ -102,7 +102,12 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Clears the rests of units `from..to`, the end of a run, from the end.
-    pub(super) fn clear_rests(self, from: u64, mut to: u64) {
+    pub(super) fn clear_rests(self, from: u64, to: u64) {
+        self.clear_rests_by(from, to, |slots| self.clear_slots(slots, slots.rests()));
+    }
+
+    /// [Clears](Self::clear_rests) the rests of units `from..to` by a call for those of each word.
+    pub(super) fn clear_rests_by(self, from: u64, mut to: u64, clear: impl Fn(Slots) -> bool) {
         while to > from {
             let Spot { level, idx, slot, codes } = self.tree().spot(to - 1);
             let (from_idx, from_slot) = W::SHAPE.locate(level, from);
@@ -110,7 +115,7 @@ impl<W: Word> Runs<'_, W> {
             let first = span::rests_to(codes, slot).max(least);
             let count = (slot + 1).saturating_sub(first);
             let slots = Slots { level, idx, slot: first, count };
-            if !self.clear_slots(slots, slots.rests()) {
+            if !clear(slots) {
                 // Only if the run is not the caller's: nothing more is known about it.
                 return;
             }

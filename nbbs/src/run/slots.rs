@@ -100,6 +100,18 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
+    /// Clears rests that the caller has just claimed, whatever stands behind them: it may be rests of a run that is just
+    /// then changing, and whose head somebody has wrongly freed. Updates the words above.
+    pub(super) fn clear_claimed(self, slots: Slots) -> bool {
+        let Slots { level, idx, slot, count } = slots;
+        let (bits, rests) = (span::bits(slot, count), slots.rests());
+        let change = |found| (found & bits == rests).then_some((found & !bits, ()));
+        let cleared = self.tree().rewrite(level, idx, change);
+        let Some((new, ())) = self.lane().noted(level, idx, cleared) else { return false };
+        self.tree().merge_or_publish(level, idx, new);
+        true
+    }
+
     /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.
     pub(super) fn clear_slots(self, slots: Slots, codes: u64) -> bool {
         slots.count > 0 && self.recode(slots, codes, 0)
@@ -124,7 +136,7 @@ impl<W: Word> Runs<'_, W> {
 /// Returns the bits of what is left in a word of the codes of a hidden run, if somebody has wrongly released or freed some.
 /// What was granted there since shows other codes, except a reservation. Of other `codes` none are returned: what looks
 /// like a part of them may be somebody else's.
-fn left_of(codes: u64, found: u64) -> u64 {
+pub(super) fn left_of(codes: u64, found: u64) -> u64 {
     let (reserved, head) = (span::reserved(codes), span::heads(codes));
     if reserved == 0 || head == 0 {
         return 0;

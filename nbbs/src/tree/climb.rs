@@ -38,14 +38,19 @@ impl<W: Word> Tree<'_, W> {
     }
 
     /// Climbs from a claim in word `idx` of `level`: splits every slot above, and leaves no mark. Returns `false` if a
-    /// slot is held; the claim must then be undone.
+    /// slot is held, or somebody has wrongly freed the claim; the claim must then be undone.
     #[cold]
     pub fn climb(&self, level: usize, idx: u64) -> bool {
         let mut below = idx;
-        (level + 1..=self.geometry.top()).all(|level| {
+        let is_open = (level + 1..=self.geometry.top()).all(|level| {
             let (idx, slot) = W::SHAPE.parent(below);
             below = idx;
             self.open(level, idx, slot)
-        })
+        });
+        // Between the splits and the look at the claim.
+        W::store_load_fence();
+        // Who frees the claim ahead of the climb cannot merge what that splits. Pairs with the clear, which this sees,
+        // or the look that follows it sees the split.
+        is_open && word::codes(level, self.read(level, idx)) != 0
     }
 }

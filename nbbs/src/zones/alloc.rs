@@ -13,8 +13,9 @@ impl<'a, W: Word> Zones<'a, W> {
     /// The block is aligned within its zone. Numbers in `preference` that no zone has are skipped.
     ///
     /// # Errors
-    /// [`AllocError::Exhausted`] if none of these zones has one free now, [`AllocError::OrderTooLarge`] with the
-    /// largest order among them if all are too small, [`AllocError::NoZone`] if `preference` has no number of a zone.
+    /// [`AllocError::Exhausted`] if none of these zones had one free when it was asked, each at an instant of its own,
+    /// [`AllocError::OrderTooLarge`] with the largest order among them if all are too small, [`AllocError::NoZone`] if
+    /// `preference` has no number of a zone.
     ///
     /// ```
     /// # use nbbs::{AllocError, Buddy, Metadata, Zone, Zones};
