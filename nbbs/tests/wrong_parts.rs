@@ -261,3 +261,31 @@ fn a_run_refused_in_front_of_rests_without_a_head_is_given_back() {
     }
     assert!(met > 0);
 }
+
+/// Somebody frees the last unit of a head that is being claimed, reserves it, and frees what now looks like a run. The
+/// claimer, which is refused further on, finds that the rests it had claimed are gone, and ends.
+#[test]
+fn a_refused_run_whose_rests_were_freed_ends() {
+    let mut met = 0;
+    for step in 0..40 {
+        let arena = Arena::<Steered>::new(1024);
+        let buddy = arena.buddy();
+        let (mut are_freed, mut claimed) = (false, None);
+        let bodies: Vec<Body<'_>> = vec![
+            Box::new(|| {
+                claimed = Some(buddy.on(0).alloc_at(20, 100));
+                Ok(())
+            }),
+            Box::new(|| {
+                are_freed = buddy.on(1).free_sized(31, 0).is_ok()
+                    && buddy.reserve(31..32).is_ok()
+                    && buddy.on(1).free(31).is_ok();
+                _ = buddy.on(1).alloc_at(119, 1);
+                Ok(())
+            }),
+        ];
+        follow(&[Turn::steps(0, step), Turn::rest(1)], bodies).unwrap();
+        met += u32::from(are_freed && claimed.unwrap().is_err());
+    }
+    assert!(met > 0);
+}

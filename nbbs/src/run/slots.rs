@@ -101,15 +101,11 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Clears rests that the caller has just claimed, whatever stands behind them: it may be rests of a run that is just
-    /// then changing, and whose head somebody has wrongly freed. Updates the words above.
+    /// then changing, and whose head somebody has wrongly freed. Updates the words above. Returns `false` if the slots do
+    /// not hold them.
     pub(super) fn clear_claimed(self, slots: Slots) -> bool {
-        let Slots { level, idx, slot, count } = slots;
-        let (bits, rests) = (span::bits(slot, count), slots.rests());
-        let change = |found| (found & bits == rests).then_some((found & !bits, ()));
-        let cleared = self.tree().rewrite(level, idx, change);
-        let Some((new, ())) = self.lane().noted(level, idx, cleared) else { return false };
-        self.tree().merge_or_publish(level, idx, new);
-        true
+        let (bits, rests) = (span::bits(slots.slot, slots.count), slots.rests());
+        slots.count > 0 && self.recode_if(slots, rests, 0, |codes| codes & bits == rests)
     }
 
     /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.
@@ -120,11 +116,16 @@ impl<W: Word> Runs<'_, W> {
     /// Replaces the codes `from` of slots by `to`, and updates the words above if some came free. Returns `false` if
     /// the slots do not hold `from`.
     pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
+        let Slots { slot, count, .. } = slots;
+        self.recode_if(slots, from, to, |codes| span::is_there(codes, slot, count, from))
+    }
+
+    /// [Replaces](Self::recode) codes of slots where `is_there` says that the word holds `from`.
+    fn recode_if(self, slots: Slots, from: u64, to: u64, is_there: impl Fn(u64) -> bool) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let bits = span::bits(slot, count);
-        let changed = self.tree().rewrite(level, idx, |codes| {
-            span::is_there(codes, slot, count, from).then_some((codes & !bits | to, ()))
-        });
+        let change = |codes| is_there(codes).then_some((codes & !bits | to, ()));
+        let changed = self.tree().rewrite(level, idx, change);
         let Some((new, ())) = self.lane().noted(level, idx, changed) else { return false };
         if word::free_slots(to) & !word::free_slots(from) & bits != 0 {
             self.tree().merge_or_publish(level, idx, new);
