@@ -44,6 +44,7 @@ mod functions;
 mod idle;
 mod line;
 mod memory;
+mod own;
 mod report;
 mod system;
 mod thread;

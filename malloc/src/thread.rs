@@ -8,6 +8,7 @@ use core::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use nbbs_heap::{Cpu, Heap, Overlap};
 
 use crate::idle;
+use crate::own;
 use crate::system::{keeping_errno, processors};
 
 /// The heap of the program, which has no memory at first.
@@ -160,71 +161,5 @@ unsafe extern "C" fn end(value: *mut c_void) {
     own::set(THREADS + 1);
     if let Some(number) = value.addr().checked_sub(1).filter(|&number| number < THREADS) {
         release(number);
-    }
-}
-
-/// The word of the calling thread: its number plus one, or 0.
-///
-/// Initial-exec: the general model for libraries calls the loader, which may call `malloc` (glibc from 2.39 on).
-#[cfg(target_arch = "x86_64")]
-mod own {
-    use core::arch::{asm, global_asm};
-
-    global_asm!(
-        r#".pushsection .tbss.nbbs_malloc_thread, "awT", @nobits"#,
-        ".globl nbbs_malloc_thread",
-        ".hidden nbbs_malloc_thread",
-        ".type nbbs_malloc_thread, @object",
-        ".size nbbs_malloc_thread, 8",
-        ".balign 8",
-        "nbbs_malloc_thread:",
-        ".zero 8",
-        ".popsection",
-    );
-
-    #[inline]
-    pub fn get() -> usize {
-        let value;
-        // SAFETY: it reads the thread's own word, which is all zero at first.
-        unsafe {
-            asm!(
-                "mov {value}, qword ptr [rip + nbbs_malloc_thread@GOTTPOFF]",
-                "mov {value}, qword ptr fs:[{value}]",
-                value = out(reg) value,
-                options(nostack, readonly, preserves_flags),
-            );
-        }
-        value
-    }
-
-    pub fn set(value: usize) {
-        // SAFETY: it writes the thread's own word, of which nobody has a reference.
-        unsafe {
-            asm!(
-                "mov {at}, qword ptr [rip + nbbs_malloc_thread@GOTTPOFF]",
-                "mov qword ptr fs:[{at}], {value}",
-                at = out(reg) _,
-                value = in(reg) value,
-                options(nostack, preserves_flags),
-            );
-        }
-    }
-}
-
-#[cfg(not(target_arch = "x86_64"))]
-mod own {
-    use core::cell::Cell;
-
-    std::thread_local! {
-        static OWN: Cell<usize> = const { Cell::new(0) };
-    }
-
-    #[inline]
-    pub fn get() -> usize {
-        OWN.get()
-    }
-
-    pub fn set(value: usize) {
-        OWN.set(value);
     }
 }
