@@ -24,7 +24,7 @@ mod assembly {
         ".popsection",
     );
 
-    /// Returns the address of the word.
+    /// Returns the address of the word. Not `pure`: a stack may go on in another thread between two calls.
     #[inline]
     fn word() -> *mut usize {
         let at;
@@ -35,7 +35,7 @@ mod assembly {
                 "mov {at}, qword ptr fs:[0]",
                 "add {at}, qword ptr [rip + nbbs_malloc_thread@GOTTPOFF]",
                 at = out(reg) at,
-                options(pure, nomem, nostack),
+                options(nomem, nostack),
             );
         }
         // SAFETY: it computes an address.
@@ -48,7 +48,7 @@ mod assembly {
                 "add {at}, {at}, {thread}",
                 thread = out(reg) _,
                 at = out(reg) at,
-                options(pure, nomem, nostack, preserves_flags),
+                options(nomem, nostack, preserves_flags),
             );
         }
         // SAFETY: it computes an address.
@@ -58,7 +58,7 @@ mod assembly {
                 "la.tls.ie {at}, nbbs_malloc_thread",
                 "add {at}, {at}, tp",
                 at = out(reg) at,
-                options(pure, nomem, nostack, preserves_flags),
+                options(nomem, nostack, preserves_flags),
             );
         }
         at
