@@ -19,9 +19,10 @@
  *   nbbs_error with the values, of which nbbs_message makes a sentence. A refusal has changed nothing unless the
  *   function says otherwise. "Refuses with" lists codes without their prefix NBBS_CODE_, and does not repeat
  *   what the next point says of pointers.
- * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA);
- *   functions that return a number say 0 then. A result's pointer that may be null counts as null if it is misaligned.
- *   Any other pointer must lead to what its type says.
+ * - A null or misaligned pointer, or a handle that was never made, is refused (NULL, POINTER_MISALIGNED, NO_ARENA), and so
+ *   is an array longer than there are addresses (TOO_LONG). Functions that return a number say 0 then, unless they name
+ *   another. A result's pointer that may be null counts as null if it is misaligned. Any other pointer must lead to what
+ *   its type says.
  * - A unit is what an arena hands out, whatever its size. An index, start, end or number of units counts units, an order is
  *   log2 of them. Bytes, sizes, alignments, and the offsets of segments, count bytes. An object is what a pool hands out.
  * - Functions on a const arena, pool or heap may be called by any thread at any time. None waits for another thread; all
@@ -1234,7 +1235,8 @@ nbbs_code nbbs_alloc_at(const struct nbbs_arena *arena,
  * `index`. Without a range, and not from the top, any place may do.
  *
  * Costs what `nbbs_alloc_units` does, and a search from that end of the range. Refuses with `LENGTH`,
- * `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `EXHAUSTED`.
+ * `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `NO_PLACE` if the range has no place for so many units whatever is free,
+ * `EXHAUSTED`.
  */
 nbbs_code nbbs_alloc_request(const struct nbbs_arena *arena,
                              const struct nbbs_request *request,

@@ -246,7 +246,7 @@ impl fmt::Display for Error {
             }
             Code::NoArena if value == 0 => f.write_str("there was no nb_init"),
             Code::NoArena => write!(f, "the handle at {value:#x} is of no arena"),
-            Code::TooLong => write!(f, "an array of {value}: it takes at most {limit}"),
+            Code::TooLong => write!(f, "a length of {value}: it must be at most {limit}"),
             Code::Units => MetadataError::Units { units: value, max: limit }.fmt(f),
             Code::TooShort => write!(f, "memory of {value} bytes: {limit} are needed"),
             Code::ForeignMetadata => {
@@ -273,7 +273,7 @@ impl fmt::Display for Error {
             Code::Length if detail == 1 => {
                 ResizeError::WrongLength { index: other, units: value, actual: limit }.fmt(f)
             }
-            Code::Length => write!(f, "{value} units: it takes 1 to {limit} here"),
+            Code::Length => write!(f, "a length of {value} units: it must be from 1 to {limit}"),
             Code::OutsideRun if detail == 1 => {
                 ResizeError::BeforeRun { start: value, end: other, index: limit }.fmt(f)
             }
@@ -303,11 +303,11 @@ impl fmt::Display for Error {
                 write!(f, "address {value:#x} is inside what begins at {limit:#x}")
             }
             Code::Size if other == 1 => {
-                write!(f, "a size of {value} bytes: it takes a power of two up to {limit}")
+                write!(f, "a size of {value} bytes: it must be a power of two up to {limit}")
             }
-            Code::Size => write!(f, "a size of {value} bytes: it takes 1 to {limit}"),
+            Code::Size => write!(f, "a size of {value} bytes: it must be from 1 to {limit}"),
             Code::Alignment => {
-                write!(f, "an alignment of {value}: it takes a power of two up to {limit}")
+                write!(f, "an alignment of {value}: it must be a power of two up to {limit}")
             }
             Code::NoObject => write!(f, "no object is allocated at {value:#x}"),
             Code::Full => write!(f, "all {value} objects that the pool may have are allocated"),

@@ -57,14 +57,14 @@ pub(crate) fn sentence(error: &Error, f: &mut fmt::Formatter<'_>) -> fmt::Result
     let (number, place) = (detail & 0xffff, detail >> 16);
     match NAMES.iter().find(|&&(setting, _)| setting as u32 == number) {
         Some((Unit, name)) => {
-            return write!(f, "the setting {name} is {value}: it takes 16, 32 or 64");
+            return write!(f, "the setting {name} is {value}: it must be 16, 32 or 64");
         }
         Some((Blocks, name)) => write!(f, "the setting {name}[{place}] is {value}: ")?,
         Some((_, name)) => write!(f, "the setting {name} is {value}: ")?,
         None => write!(f, "a setting of {value}: ")?,
     }
     match least {
-        0 => write!(f, "it takes at most {limit}"),
-        _ => write!(f, "it takes {least} to {limit}"),
+        0 => write!(f, "it must be at most {limit}"),
+        _ => write!(f, "it must be from {least} to {limit}"),
     }
 }

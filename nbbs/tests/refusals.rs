@@ -145,6 +145,8 @@ fn ranges() {
         let refused = buddy.reserve(start..end).unwrap_err();
         assert_eq!(refused.to_string(), format!("units {start}..{end} {rule}"));
     }
+    let refused = buddy.reserve(1000..1001).unwrap_err();
+    assert_eq!(refused.to_string(), "unit 1000 is beyond the last unit, 999");
     for (start, end) in [(0, 1), (7, 9), (64, 101), (64, 1000), (300, 301), (109, 110)] {
         let refused = asked(&buddy, || buddy.reserve(start..end));
         assert!(matches!(refused, Err(RangeError::InUse { unit }) if (start..end).contains(&unit)));
@@ -160,6 +162,9 @@ fn parts() {
     let arena = Arena::new(1000);
     let buddy = arena.buddy();
     buddy.here().alloc_at(40, 100).unwrap();
+    buddy.here().alloc_at(200, 1).unwrap();
+    let refused = buddy.here().shrink(200, 2).unwrap_err();
+    assert_eq!(refused.to_string(), "the run at unit 200 has 1 unit, so 2 is not possible");
     for (start, end) in [(39, 50), (50, 141), (0, 1), (60, 60), (70, 60), (140, 150), (u64::MAX, 0)]
     {
         let refused = asked(&buddy, || buddy.here().free_part(40, start..end)).unwrap_err();

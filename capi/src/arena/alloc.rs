@@ -99,7 +99,8 @@ pub unsafe extern "C" fn nbbs_alloc_at(
 /// `index`. Without a range, and not from the top, any place may do.
 ///
 /// Costs what `nbbs_alloc_units` does, and a search from that end of the range. Refuses with `LENGTH`,
-/// `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `EXHAUSTED`.
+/// `ORDER_TOO_LARGE`, `OUT_OF_RANGE`, `NO_PLACE` if the range has no place for so many units whatever is free,
+/// `EXHAUSTED`.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn nbbs_alloc_request(
     arena: *const Arena,

@@ -47,7 +47,7 @@ TEST(Arena, RefusesWhatCannotBeOne) {
         expect_refusal(NBBS_CODE_TOO_SHORT,
                        "memory of 1024 bytes: " + std::to_string(nbbs_metadata_bytes(1 << 20)) + " are needed",
                        [&](nbbs_error *e) { return make(&arena, metadata, sizeof metadata, 1 << 20, e); });
-        expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775807",
+        expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it must be from 1 to 9223372036854775807",
                        [&](nbbs_error *e) { return make(&arena, metadata, SIZE_MAX, 32, e); });
         EXPECT_EQ(make(&arena, reinterpret_cast<char *>(metadata) + 4, sizeof metadata - 8, 32, nullptr),
                   NBBS_CODE_POINTER_MISALIGNED);
@@ -158,7 +158,7 @@ TEST(Arena, BadFreesAreRefusedAndReported) {
     EXPECT_EQ(nbbs_free_sized(arena, block, 3, nullptr), NBBS_CODE_NOT_ALLOCATED);
     EXPECT_EQ(nbbs_free_sized(arena, 1, 3, nullptr), NBBS_CODE_MISALIGNED);
     EXPECT_EQ(nbbs_free_sized(arena, 0, 60, nullptr), NBBS_CODE_ORDER_TOO_LARGE);
-    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "units 100..101 reach beyond the last unit, 99",
+    expect_refusal(NBBS_CODE_OUT_OF_RANGE, "unit 100 is beyond the last unit, 99",
                    [&](nbbs_error *e) { return nbbs_free(arena, 100, nullptr, e); });
     EXPECT_EQ(nbbs_free(arena, UINT64_MAX, nullptr, nullptr), NBBS_CODE_OUT_OF_RANGE);
     EXPECT_EQ(arena.misuse.size(), 9u);
@@ -174,7 +174,7 @@ TEST(Arena, RunsOfExactlySoManyUnits) {
     EXPECT_EQ(arena.stats().used_units, 37u);
     EXPECT_EQ(nbbs_free_units(arena, run, 37, nullptr), NBBS_CODE_OK);
     uint64_t index;
-    expect_refusal(NBBS_CODE_LENGTH, "1001 units: it takes 1 to 1000 here",
+    expect_refusal(NBBS_CODE_LENGTH, "a length of 1001 units: it must be from 1 to 1000",
                    [&](nbbs_error *e) { return nbbs_alloc_units(arena, 1001, &index, e); });
     EXPECT_EQ(nbbs_alloc_units(arena, 0, &index, nullptr), NBBS_CODE_LENGTH);
     arena.expect_empty();
@@ -189,8 +189,11 @@ TEST(Arena, Places) {
                    [&](nbbs_error *e) { return nbbs_alloc_at(arena, 250, 10, e); });
     EXPECT_EQ(nbbs_alloc_at(arena, 95, 4, nullptr), NBBS_CODE_OK);
     nbbs_request request{};
-    request.units = 10, request.start = 100, request.end = 200, request.order = 2, request.top_down = true;
     uint64_t index;
+    request.units = 10, request.start = 100, request.end = 109;
+    expect_refusal(NBBS_CODE_NO_PLACE, "units 100..109 have no place for 10 units",
+                   [&](nbbs_error *e) { return nbbs_alloc_request(arena, &request, &index, e); });
+    request.end = 200, request.order = 2, request.top_down = true;
     EXPECT_EQ(nbbs_alloc_request(arena, &request, &index, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(index, 188u);
     request.top_down = false;

@@ -41,7 +41,7 @@ TEST_F(Bytes, AreRoundedUpToUnitsAndAligned) {
 
 TEST_F(Bytes, WhatCannotBeHadIsRefused) {
     void *address = nullptr;
-    expect_refusal(NBBS_CODE_SIZE, "a size of 16385 bytes: it takes 1 to 16384",
+    expect_refusal(NBBS_CODE_SIZE, "a size of 16385 bytes: it must be from 1 to 16384",
                    [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 16385, 1, &address, e); });
     EXPECT_EQ(nbbs_alloc_bytes(arena, SIZE_MAX, 1, &address, nullptr), NBBS_CODE_SIZE);
     EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 48, &address, nullptr), NBBS_CODE_ALIGNMENT);
@@ -111,7 +111,7 @@ TEST(Memory, MustBeToldAndPossible) {
     while (most <= (SIZE_MAX - reinterpret_cast<uintptr_t>(&here)) / 256 / 2) most *= 2;
     for (const size_t bytes : {size_t{0}, size_t{96}, size_t{3000}, 2 * most}) {
         expect_refusal(NBBS_CODE_SIZE,
-                       "a size of " + std::to_string(bytes) + " bytes: it takes a power of two up to " + std::to_string(most),
+                       "a size of " + std::to_string(bytes) + " bytes: it must be a power of two up to " + std::to_string(most),
                        [&](nbbs_error *error) { return nbbs_set_memory(&arena.handle, &here, bytes, error); });
     }
     EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 1, &address, nullptr), NBBS_CODE_NO_MEMORY) << "nothing has changed";
@@ -124,7 +124,7 @@ TEST(Memory, AlignmentIsThatOfTheBase) {
     void *address;
     EXPECT_EQ(nbbs_alloc_bytes(arena, 1, 32, &address, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(reinterpret_cast<uintptr_t>(address) % 32, 0u);
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 64: it takes a power of two up to 32",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 64: it must be a power of two up to 32",
                    [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 64, &address, e); });
     expect_refusal(NBBS_CODE_NULL, "nbbs_resize_bytes: argument 2 is a null pointer",
                    [&](nbbs_error *e) { return nbbs_resize_bytes(arena, nullptr, 1, e); });
@@ -141,7 +141,7 @@ TEST(Memory, AlignmentMayBeAboveTheLargestBlock) {
     EXPECT_EQ(nbbs_alloc_bytes(arena, 100, 1 << 20, &first, nullptr), NBBS_CODE_OK);
     EXPECT_EQ(first, base);
     EXPECT_EQ(nbbs_alloc_bytes(arena, 100, 1 << 20, &second, nullptr), NBBS_CODE_EXHAUSTED) << "there is one such place";
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 2097152: it takes a power of two up to 1048576",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 2097152: it must be a power of two up to 1048576",
                    [&](nbbs_error *e) { return nbbs_alloc_bytes(arena, 1, 2 << 20, &second, e); });
 }
 

@@ -146,18 +146,18 @@ TEST(Cache, RefusesImpossibleConfigurations) {
     };
     nbbs_cache_config config{};
     config.blocks[3] = 65;
-    expect_refusal(NBBS_CODE_SETTING, "the setting blocks[3] is 65: it takes at most 64", give(config));
+    expect_refusal(NBBS_CODE_SETTING, "the setting blocks[3] is 65: it must be at most 64", give(config));
     config = {};
     config.blocks[8] = 17;
-    expect_refusal(NBBS_CODE_SETTING, "the setting blocks[8] is 17: it takes at most 16", give(config));
+    expect_refusal(NBBS_CODE_SETTING, "the setting blocks[8] is 17: it must be at most 16", give(config));
     config = {};
     config.large_blocks = 18;
-    expect_refusal(NBBS_CODE_SETTING, "the setting large_blocks is 18: it takes at most 16", give(config));
+    expect_refusal(NBBS_CODE_SETTING, "the setting large_blocks is 18: it must be at most 16", give(config));
     config = {};
     config.large_order = 41;
-    expect_refusal(NBBS_CODE_SETTING, "the setting large_order is 41: it takes 9 to 40", give(config));
+    expect_refusal(NBBS_CODE_SETTING, "the setting large_order is 41: it must be from 9 to 40", give(config));
     config.large_order = 8;
-    expect_refusal(NBBS_CODE_SETTING, "the setting large_order is 8: it takes 9 to 40", give(config));
+    expect_refusal(NBBS_CODE_SETTING, "the setting large_order is 8: it must be from 9 to 40", give(config));
     const auto of_bytes = [&](void *memory, size_t bytes) {
         return [=, &cached](nbbs_error *error) {
             return nbbs_cache_create(&cached.arena.handle, memory, bytes, nullptr, error);

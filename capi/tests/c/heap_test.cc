@@ -145,12 +145,12 @@ TEST(Heap, SaysWhatItCannotGive) {
     };
     expect_refusal(NBBS_CODE_HEAP_FULL, "the heap has no 2000000 bytes at a multiple of 64", take(2000000, 64));
     EXPECT_TRUE(heap.misuse.empty()) << "an ordinary answer";
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 24: it takes a power of two up to 4611686018427387904",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 24: it must be a power of two up to 4611686018427387904",
                    take(1, 24));
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it takes a power of two up to 4611686018427387904",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it must be a power of two up to 4611686018427387904",
                    take(1, 0));
     expect_refusal(NBBS_CODE_SIZE,
-                   "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775792", take(SIZE_MAX, 1));
+                   "a size of 18446744073709551615 bytes: it must be from 1 to 9223372036854775792", take(SIZE_MAX, 1));
     EXPECT_EQ(heap.misuse.size(), 3u);
     for (const size_t align : {size_t{1}, size_t{16}, size_t{64}}) {
         nbbs_error error;

@@ -119,7 +119,7 @@ TEST(Local, KeepsNoMoreThanItMay) {
         }
     }
     nbbs_pool_local local;
-    expect_refusal(NBBS_CODE_SETTING, "the setting most is 129: it takes at most 128",
+    expect_refusal(NBBS_CODE_SETTING, "the setting most is 129: it must be at most 128",
                    [&](nbbs_error *e) { return nbbs_pool_local_create(&local, pool, 129, e); });
     nbbs_pool_destroy(pool);
 }

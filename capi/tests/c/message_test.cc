@@ -14,7 +14,7 @@ TEST(Message, EveryCodeHasANameAndASentence) {
     nbbs_error strange = {NBBS_CODE_BROKEN, UINT32_MAX, 1, 2, 3};
     EXPECT_EQ(text_of(strange), "an invariant is broken at unit 1");
     nbbs_error unnamed = {NBBS_CODE_SETTING, 0, 9, 5, 0};
-    EXPECT_EQ(text_of(unnamed), "a setting of 9: it takes at most 5");
+    EXPECT_EQ(text_of(unnamed), "a setting of 9: it must be at most 5");
     EXPECT_STREQ(nbbs_code_name(NBBS_CODE_OK), "NBBS_CODE_OK");
     EXPECT_STREQ(nbbs_code_name(NBBS_CODE_EXHAUSTED), "NBBS_CODE_EXHAUSTED");
 }

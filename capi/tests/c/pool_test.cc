@@ -304,13 +304,13 @@ TEST(Pool, WhatCannotBeOneIsRefused) {
     EXPECT_EQ(nbbs_pool_create(&config, nullptr, &pool, nullptr), NBBS_CODE_ALIGNMENT);
     config = config_of(8, 8, 10);
     config.chunk = SIZE_MAX;
-    expect_refusal(NBBS_CODE_SETTING, "the setting chunk is " + std::to_string(SIZE_MAX) + ": it takes at most 16777216",
+    expect_refusal(NBBS_CODE_SETTING, "the setting chunk is " + std::to_string(SIZE_MAX) + ": it must be at most 16777216",
                    [&](nbbs_error *error) { return nbbs_pool_create(&config, nullptr, &pool, error); });
     for (const size_t limit : {size_t{0}, SIZE_MAX}) {
         config = config_of(8, 8, limit);
         EXPECT_EQ(nbbs_pool_bytes(&config), 0u);
         const std::string range = "1 to " + std::to_string(SIZE_MAX / 64);
-        expect_refusal(NBBS_CODE_SETTING, "the setting limit is " + std::to_string(limit) + ": it takes " + range,
+        expect_refusal(NBBS_CODE_SETTING, "the setting limit is " + std::to_string(limit) + ": it must be from " + range,
                        [&](nbbs_error *error) {
                            return nbbs_pool_create_in(&config, memory, sizeof memory, &pool, error);
                        });
@@ -374,7 +374,7 @@ TEST(Pool, RefusesToReserveWhatCannotBe) {
         << "of 4096 objects each, the table has room for so many chunks";
     EXPECT_EQ(error.detail, uint32_t{NBBS_SETTING_RESERVE});
     config.limit = 5000, config.reserve = 5001;
-    expect_refusal(NBBS_CODE_SETTING, "the setting reserve is 5001: it takes at most 5000", [&](nbbs_error *into) {
+    expect_refusal(NBBS_CODE_SETTING, "the setting reserve is 5001: it must be at most 5000", [&](nbbs_error *into) {
         return nbbs_pool_create(&config, nullptr, &pool, into);
     });
     pool = make(config_of(64, 64, 5000));

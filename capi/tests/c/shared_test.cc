@@ -207,13 +207,13 @@ TEST(Shared, SaysWhyNot) {
     Segment segment;
     nbbs_shared_member *member = segment.join(), *other = segment.join();
     uint64_t offset = 0;
-    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it takes 1 to 16384",
+    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it must be from 1 to 16384",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 20000, 8, &offset, error); });
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it takes a power of two up to 4096",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it must be a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 8192, &offset, error); });
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 3: it takes a power of two up to 4096",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 3: it must be a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 1, 3, &offset, error); });
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 9223372036854775808: it takes a power of two up to 4096",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 9223372036854775808: it must be a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_alloc(member, 64, size_t{1} << 63, &offset, error); });
     const uint64_t whole = alloc(member, kBytes);
     const size_t ordinary = segment.misuse.size();
@@ -246,11 +246,11 @@ TEST(Shared, HeapSaysWhyNot) {
     nbbs_shared_member *member = segment.join(), *other = segment.join();
     uint64_t slot = 0, offset = 0;
     ASSERT_EQ(nbbs_shared_heap_alloc(member, 40, 16, &slot, nullptr), NBBS_CODE_OK);
-    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it takes 1 to 16384",
+    expect_refusal(NBBS_CODE_SIZE, "a size of 20000 bytes: it must be from 1 to 16384",
                    [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 20000, 8, &offset, error); });
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it takes a power of two up to 4096",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 8192: it must be a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 1, 8192, &offset, error); });
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it takes a power of two up to 4096",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 0: it must be a power of two up to 4096",
                    [&](nbbs_error *error) { return nbbs_shared_heap_alloc(member, 1, 0, &offset, error); });
     const size_t misused = segment.misuse.size();
     expect_refusal(NBBS_CODE_SEGMENT_FULL, "the segment has no 16384 bytes at a multiple of 8",
@@ -356,7 +356,7 @@ TEST(Shared, GeometriesAndFilesAreLookedAt) {
     // The units would fit, without their bookkeeping.
     EXPECT_EQ(made({uint64_t{1} << 40, 64, 4})(&error), NBBS_CODE_SIZE);
     EXPECT_GT(error.value, error.limit);
-    expect_refusal(NBBS_CODE_TOO_LONG, "an array of 250: it takes at most 249", [&](nbbs_error *refused) {
+    expect_refusal(NBBS_CODE_TOO_LONG, "a length of 250: it must be at most 249", [&](nbbs_error *refused) {
         return nbbs_shared_create_memfd(std::string(250, 'n').c_str(), &kGeometry, &segment, refused);
     });
     // Bytes of any text.

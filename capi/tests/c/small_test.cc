@@ -136,7 +136,7 @@ TEST(Small, IsNotMadeOfTooLittle) {
     expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 100 bytes: " + needed + " are needed", make(memory, 100, 32));
     expect_refusal(NBBS_CODE_TOO_SHORT, "memory of 0 bytes: " + needed + " are needed", make(memory, 0, 32));
     for (const size_t unit : {0, 8, 24, 128}) {
-        expect_refusal(NBBS_CODE_SETTING, "the setting unit is " + std::to_string(unit) + ": it takes 16, 32 or 64",
+        expect_refusal(NBBS_CODE_SETTING, "the setting unit is " + std::to_string(unit) + ": it must be 16, 32 or 64",
                        make(memory, 100, unit));
     }
     expect_refusal(NBBS_CODE_NULL, "nbbs_small_create: argument 1 is a null pointer", make(nullptr, 1000, 32));
@@ -161,9 +161,9 @@ TEST(Small, SaysWhatItCannotGive) {
     };
     expect_refusal(NBBS_CODE_HEAP_FULL, "the heap has no 20000 bytes at a multiple of 64", take(20000, 64));
     EXPECT_TRUE(heap.misuse.empty()) << "an ordinary answer";
-    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 24: it takes a power of two up to 4611686018427387904",
+    expect_refusal(NBBS_CODE_ALIGNMENT, "an alignment of 24: it must be a power of two up to 4611686018427387904",
                    take(1, 24));
-    expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it takes 1 to 9223372036854775792",
+    expect_refusal(NBBS_CODE_SIZE, "a size of 18446744073709551615 bytes: it must be from 1 to 9223372036854775792",
                    take(SIZE_MAX, 1));
     EXPECT_EQ(heap.misuse.size(), 2u);
     EXPECT_EQ(nbbs_small_malloc(heap, SIZE_MAX), nullptr);

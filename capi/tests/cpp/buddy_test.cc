@@ -158,7 +158,7 @@ TEST(Buddy, MayBeMadeLaterAndAnew) {
     EXPECT_EQ(global.try_create(memory.region(48)).code(), NBBS_CODE_SIZE);
     EXPECT_TRUE(global.try_create(64));
     EXPECT_EQ(global.try_create(memory.region(0)).error().message(),
-              "a size of 0 bytes: it takes a power of two up to " + std::to_string(SIZE_MAX / 2 + 1));
+              "a size of 0 bytes: it must be a power of two up to " + std::to_string(SIZE_MAX / 2 + 1));
     EXPECT_EQ(global.units(), 0u) << "nothing is left of what was there";
     EXPECT_EQ(global.try_create(memory.region(8192)).error().message(), "memory of 4096 bytes: 8192 are needed");
     expect_throw<nbbs::error>(NBBS_CODE_UNITS, [] { nbbs::buddy none(std::uint64_t{0}); });

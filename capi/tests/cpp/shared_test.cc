@@ -133,7 +133,7 @@ TEST(Shared, MovesAndSaysWhyNot) {
     auto member = moved.join();
     nbbs::shared_member same(std::move(member));
     EXPECT_EQ(member.try_alloc(1).error().code(), NBBS_CODE_NULL);
-    EXPECT_EQ(same.try_alloc(1 << 20).error().message(), "a size of 1048576 bytes: it takes 1 to 16384");
+    EXPECT_EQ(same.try_alloc(1 << 20).error().message(), "a size of 1048576 bytes: it must be from 1 to 16384");
     const auto block = same.alloc(100);
     same.free(block);
     expect_throw<nbbs::error>(NBBS_CODE_NOT_YOURS, [&] { same.free(block); });

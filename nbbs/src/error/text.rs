@@ -70,7 +70,8 @@ impl fmt::Display for RequestError {
             Self::OrderTooLarge { order, max } => order_too_large(f, order, max),
             Self::OutOfRange { start, end, units } => out_of_range(f, start..end, units),
             Self::NoPlace { units, order, start, end } => {
-                write!(f, "units {start}..{end} have no place for {units} units")?;
+                let s = plural(units);
+                write!(f, "units {start}..{end} have no place for {units} unit{s}")?;
                 if order > 0 { write!(f, " at a multiple of 2^{order}") } else { Ok(()) }
             }
             Self::Exhausted { units: 1 } => f.write_str("no unit that fits the request is free"),
@@ -120,14 +121,24 @@ fn order_too_large(f: &mut fmt::Formatter<'_>, order: u32, max: u32) -> fmt::Res
 }
 
 fn out_of_range(f: &mut fmt::Formatter<'_>, range: Range<u64>, units: u64) -> fmt::Result {
+    let last = units.saturating_sub(1);
     if range.end <= units {
-        return write!(f, "units {range:?} are an empty range");
+        write!(f, "units {range:?} are an empty range")
+    } else if range.end.saturating_sub(range.start) <= 1 {
+        write!(f, "unit {} is beyond the last unit, {last}", range.start)
+    } else {
+        write!(f, "units {range:?} reach beyond the last unit, {last}")
     }
-    write!(f, "units {range:?} reach beyond the last unit, {}", units.saturating_sub(1))
 }
 
 fn wrong_length(f: &mut fmt::Formatter<'_>, index: u64, units: u64, actual: u64) -> fmt::Result {
-    write!(f, "the run at unit {index} has {actual} units, so {units} is not possible")
+    let s = plural(actual);
+    write!(f, "the run at unit {index} has {actual} unit{s}, so {units} is not possible")
+}
+
+/// The ending of a noun of which there are so many.
+fn plural(count: u64) -> &'static str {
+    if count == 1 { "" } else { "s" }
 }
 
 fn no_zone(f: &mut fmt::Formatter<'_>, zones: usize) -> fmt::Result {
