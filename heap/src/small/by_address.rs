@@ -98,7 +98,7 @@ impl<const BYTES: usize, const UNIT: usize> Small<BYTES, UNIT> {
 
 impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
     /// Returns how many bytes may be used of what is allocated at an address, as
-    /// [`Small::usable`](crate::Small::usable) does.
+    /// [`Small::usable`](crate::Small::usable) does, at the same cost.
     ///
     /// ```
     /// # use nbbs_heap::{FreeError, PlacedSmall};
@@ -117,7 +117,8 @@ impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
         self.find(at).map(|(_, units)| units * UNIT)
     }
 
-    /// Frees memory of which only the address is known, as [`Small::free_at`](crate::Small::free_at) does.
+    /// Frees memory of which only the address is known, as [`Small::free_at`](crate::Small::free_at) does, at the same
+    /// cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -143,7 +144,7 @@ impl<const UNIT: usize> PlacedSmall<'_, UNIT> {
     }
 
     /// Makes memory of which only the address is known larger or smaller, as
-    /// [`Small::resize_at`](crate::Small::resize_at) does.
+    /// [`Small::resize_at`](crate::Small::resize_at) does, at the same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;

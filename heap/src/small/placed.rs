@@ -22,6 +22,8 @@ const ALIGN: usize = 64;
 
 /// A [`Small`](crate::Small) heap in memory that is given at run time. Copies are the same heap.
 ///
+/// Cost: for each method that of the same one of `Small`. All may be called from interrupt and signal handlers.
+///
 /// ```
 /// use nbbs_heap::PlacedSmall;
 /// use std::alloc::Layout;
@@ -49,7 +51,8 @@ unsafe impl<const UNIT: usize> Sync for PlacedSmall<'_, UNIT> {}
 
 impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
     /// Returns how many bytes of memory, at any address, make a heap that hands out `bytes` bytes, rounded up to units;
-    /// `None` if there is no such heap: `bytes` is 0, or there are not so many addresses.
+    /// `None` if there is no such heap: `bytes` is 0, or there are not so many addresses. Cost: some arithmetic, none
+    /// in a constant.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -70,7 +73,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         if all <= isize::MAX as usize { Some(all) } else { None }
     }
 
-    /// Makes a heap of `bytes` bytes at `start`, which may have any content. Its bookkeeping lies at their front.
+    /// Makes a heap of `bytes` bytes at `start`, which may have any content. Its bookkeeping lies at their front. Cost:
+    /// a store for each word of that.
     ///
     /// ```
     /// # use nbbs_heap::{AddError, PlacedSmall};
@@ -145,7 +149,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         (size_of::<AtomicUsize>() * (words + Bounds::of_words(words))).next_multiple_of(ALIGN)
     }
 
-    /// Returns whether an address lies in memory that the heap hands out.
+    /// Returns whether an address lies in memory that the heap hands out. Cost: no load of shared memory.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -187,7 +191,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         self.row.units * UNIT
     }
 
-    /// Returns how many bytes are free, as [`Small::count_free_bytes`](crate::Small::count_free_bytes) does.
+    /// Returns how many bytes are free, as [`Small::count_free_bytes`](crate::Small::count_free_bytes) does, at the
+    /// same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -203,7 +208,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         self.row.free_units() * UNIT
     }
 
-    /// Returns what the memory is used for, as [`Small::stats`](crate::Small::stats) does.
+    /// Returns what the memory is used for, as [`Small::stats`](crate::Small::stats) does, at the same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -220,7 +225,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         SmallStats::of(&self.row, UNIT)
     }
 
-    /// Calls `visit` for every block in use, as [`Small::walk`](crate::Small::walk) does.
+    /// Calls `visit` for every block in use, as [`Small::walk`](crate::Small::walk) does, at the same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -241,7 +246,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         });
     }
 
-    /// Allocates memory of a layout; returns `None` if there is none in one piece.
+    /// Allocates memory of a layout; returns `None` if there is none in one piece. Cost: that of
+    /// [`Small::alloc`](crate::Small::alloc).
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -263,7 +269,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         Some(unsafe { self.base.add(unit * UNIT) })
     }
 
-    /// Allocates memory of a layout that is all zero, as [`Small::alloc_zeroed`](crate::Small::alloc_zeroed) does.
+    /// Allocates memory of a layout that is all zero, as [`Small::alloc_zeroed`](crate::Small::alloc_zeroed) does, at
+    /// the same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -283,7 +290,8 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         Some(at)
     }
 
-    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed.
+    /// Frees memory. Returns whether there was a block of as many units at `at`; if not, nothing has changed. Cost:
+    /// that of [`Small::free`](crate::Small::free).
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;
@@ -323,7 +331,7 @@ impl<'m, const UNIT: usize> PlacedSmall<'m, UNIT> {
         }
     }
 
-    /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize) does.
+    /// Makes memory larger or smaller, as [`Small::resize`](crate::Small::resize) does, at the same cost.
     ///
     /// ```
     /// # use nbbs_heap::PlacedSmall;

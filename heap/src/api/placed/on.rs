@@ -10,8 +10,11 @@ use crate::error::{FreeError, PageError};
 use crate::operations::{ByAddress, Operations, Resize};
 use crate::region::Memory;
 
-/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`]. Costs are those of [`Heap`](crate::Heap), plus one
-/// read-modify-write for the cache, unless it is from [`Placed::on_nested`].
+/// A [`Placed`] heap as seen from a CPU: see [`Placed::on`].
+///
+/// Cost: for each method that of the same one of [`Heap`](crate::Heap), plus one read-modify-write where the cache is
+/// used, unless this is from [`Placed::on_nested`]. All may be called from interrupt and signal handlers, whatever
+/// these interrupt.
 ///
 /// ```
 /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -47,7 +50,8 @@ impl<'h> Operations<'h> for On<'h> {
 }
 
 impl On<'_> {
-    /// Allocates memory of a layout; returns `None` if there is none.
+    /// Allocates memory of a layout; returns `None` if there is none. Cost: that of
+    /// [`Heap::alloc`](crate::Heap::alloc), as [`On`] says.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -60,7 +64,8 @@ impl On<'_> {
         Operations::alloc(self, layout)
     }
 
-    /// Allocates memory of a layout that is all zero; returns `None` if there is none.
+    /// Allocates memory of a layout that is all zero; returns `None` if there is none. Cost: that of
+    /// [`Heap::alloc_zeroed`](crate::Heap::alloc_zeroed).
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0xff_u8; 64 << 10]))).cast();
@@ -74,7 +79,7 @@ impl On<'_> {
     }
 
     /// Frees memory. A free that is found to be wrong changes nothing, and is counted, but the cache may hand out first
-    /// what it was given: see [`Heap::free`](crate::Heap::free).
+    /// what it was given: see [`Heap::free`](crate::Heap::free). Cost: that of `Heap::free`.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -93,7 +98,7 @@ impl On<'_> {
     }
 
     /// Makes memory larger or smaller, and moves its contents if necessary, as
-    /// [`Heap::resize`](crate::Heap::resize) does.
+    /// [`Heap::resize`](crate::Heap::resize) does, at the same cost.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -117,7 +122,7 @@ impl On<'_> {
     }
 
     /// Allocates memory of a layout that may be longer, and is freed and resized by its address alone, as
-    /// [`Heap::alloc_at_least`](crate::Heap::alloc_at_least) does.
+    /// [`Heap::alloc_at_least`](crate::Heap::alloc_at_least) does, at the same cost.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -131,7 +136,8 @@ impl On<'_> {
         ByAddress::alloc_at_least(self, layout)
     }
 
-    /// Frees memory of which only the address is known, and returns how many bytes it has.
+    /// Frees memory of which only the address is known, and returns how many bytes it has. Cost: that of
+    /// [`Heap::free_at`](crate::Heap::free_at).
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -153,7 +159,7 @@ impl On<'_> {
 
     /// [Frees](Self::free_at) memory, and calls `last` with its bytes before it is given up, if that is more than 32
     /// KiB. `last` returns which of the bytes are zero now, as for
-    /// [`Heap::free_at_after`](crate::Heap::free_at_after).
+    /// [`Heap::free_at_after`](crate::Heap::free_at_after). Cost: that of `free_at`, and what `last` takes.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 256 << 10]))).cast();
@@ -180,7 +186,8 @@ impl On<'_> {
         unsafe { ByAddress::free_at(self, at, last) }
     }
 
-    /// Returns how many bytes may be used of what is allocated at an address.
+    /// Returns how many bytes may be used of what is allocated at an address. Cost: that of
+    /// [`Heap::usable`](crate::Heap::usable); the cache is not used.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -195,7 +202,8 @@ impl On<'_> {
     }
 
     /// Makes memory of which only the address is known larger or smaller, and moves its contents if necessary. Returns
-    /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes.
+    /// `None` if there is no memory; then nothing has changed. Memory that is moved is aligned to 16 bytes. Cost: that
+    /// of [`Heap::resize_at`](crate::Heap::resize_at).
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -219,7 +227,7 @@ impl On<'_> {
     }
 
     /// [Resizes](Self::resize_at) memory. If that moves it, `last` is called with the bytes that it had, as
-    /// [`free_at_after`](Self::free_at_after) does.
+    /// [`free_at_after`](Self::free_at_after) does. Cost: that of `resize_at`, and what `last` takes.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 512 << 10]))).cast();
@@ -250,9 +258,10 @@ impl On<'_> {
         unsafe { ByAddress::resize_at(self, at, size, last) }
     }
 
-    /// Returns the memory of slabs of which no slot is in use, and returns how many bytes these are, and the runs that
-    /// this CPU's cache gives back. It gives back what it keeps at once; others do when they next take slots or give
-    /// some back, or are given a run.
+    /// Makes the memory of slabs of which no slot is in use available for other sizes. Returns how many bytes these
+    /// are, and the runs that this CPU's cache gives back. It gives back what it keeps at once; others do when they
+    /// next take slots or give some back, or are given a run. Cost: that of [`Heap::trim`](crate::Heap::trim), without
+    /// its system calls.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -263,8 +272,9 @@ impl On<'_> {
         Operations::trim(self)
     }
 
-    /// Empties this CPU's cache, as [`Heap::drain`](crate::Heap::drain) does, unless the cache is in use: before the CPU
-    /// is taken off. Returns the bytes of the runs and whole slabs that were given back.
+    /// Empties this CPU's cache, as [`Heap::drain`](crate::Heap::drain) does, unless the cache is in use: before the
+    /// CPU is taken off. Returns the bytes of the runs and whole slabs that were given back. Cost: that of
+    /// `Heap::drain`.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
@@ -281,7 +291,7 @@ impl On<'_> {
     }
 
     /// Calls `discard` for whole pages of free memory, which it may take back, as
-    /// [`Heap::discard`](crate::Heap::discard) does.
+    /// [`Heap::discard`](crate::Heap::discard) does, at the same cost.
     ///
     /// ```
     /// # let memory = std::ptr::NonNull::from(Box::leak(Box::new([0_u8; 64 << 10]))).cast();
