@@ -81,3 +81,8 @@ pub use zones::{Zone, ZoneError, Zones};
 #[cfg(doctest)]
 #[doc = include_str!("../README.md")]
 struct Readme;
+
+/// The same for the README of the whole repository, which the package does not contain.
+#[cfg(doctest)]
+#[doc = include_str!("../../README.md")]
+struct ReadmeOfAll;
