@@ -142,6 +142,17 @@ fn nobody_is_called_the_fastest_whose_rounds_overlap_those_of_another() {
 }
 
 #[test]
+fn the_heap_has_a_summary_too() {
+    let heap = |allocator, ns| {
+        let mut row = row(allocator, 1, ns);
+        row["kind"] = "heap".into();
+        row
+    };
+    let page = page_of(&[heap("nbbs-heap", 10.0), heap("talc", 20.0)]);
+    assert!(page.contains("In 1 of 1 cases <b>nbbs-heap</b>"));
+}
+
+#[test]
 fn what_is_measured_can_be_kept_and_shown() {
     let folder = Folder::new();
     let paths = ["page.html", "run.jsonl", "run.jsonl.zst", "again.html"];

@@ -52,6 +52,7 @@ impl<'a> Line<'a> {
 pub fn subjects(kind: &str) -> &'static [&'static str] {
     match kind {
         "backend" => &["nbbs", "nbbs-cached"],
+        "heap" => &["nbbs-heap"],
         "pool" => &["nbbs-pool"],
         _ => &[],
     }
@@ -214,7 +215,7 @@ mod tests {
             let others = !contender.name.starts_with("nbbs") && contender.name != "nothing";
             assert_eq!(is_rival("nbbs-pool", contender.name), others, "{}", contender.name);
         }
-        let subjects = ["backend", "pool"].map(subjects).concat();
+        let subjects = ["backend", "heap", "pool"].map(subjects).concat();
         assert!(subjects.iter().all(|subject| subjects.iter().all(|one| !is_rival(subject, one))));
     }
 }
