@@ -296,7 +296,11 @@ impl fmt::Display for Error {
                 write!(f, "address {value:#x} is not in the memory from {limit:#x} to {other:#x}")
             }
             Code::ForeignAddress => {
-                write!(f, "address {value:#x} is in none of the pool's {limit} chunks")
+                let s = if limit == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "address {value:#x} is in no memory of the pool, which has {limit} chunk{s}"
+                )
             }
             Code::InsideUnit if limit == 0 => NotHeld::InsideRun { address: value as usize }.fmt(f),
             Code::InsideUnit => {

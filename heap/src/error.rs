@@ -105,7 +105,11 @@ impl fmt::Display for FreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Foreign { address, regions } => {
-                write!(f, "address {address:#x} is in none of the heap's {regions} regions")
+                let s = if *regions == 1 { "" } else { "s" };
+                write!(
+                    f,
+                    "address {address:#x} is in no memory of the heap, which has {regions} region{s}"
+                )
             }
             Self::Inside { address, begins } => {
                 write!(f, "address {address:#x} is inside what begins at {begins:#x}")

@@ -194,7 +194,7 @@ fn wrong_frees_end_the_program() {
         let mut local = 0_u64;
         let local = (&raw mut local).cast::<c_void>();
         let said = last_words(|| free(local));
-        let begins = format!("nbbs: free: address {local:p} is in none of the heap's ");
+        let begins = format!("nbbs: free: address {local:p} is in no memory of the heap, ");
         assert!(said.starts_with(&begins), "{said}");
         let said = last_words(|| _ = realloc(local, 5));
         assert!(said.starts_with("nbbs: realloc: address "), "{said}");

@@ -56,7 +56,7 @@ impl Exhausted {
 /// let first = pool.alloc_box("first".to_owned());
 /// let full = pool.alloc_box("second".to_owned()).unwrap_err();
 /// assert_eq!(full.value, "second"); // it is not lost
-/// assert_eq!(full.to_string(), "none of the pool's 1 slots is free");
+/// assert_eq!(full.to_string(), "no slot is free: the pool has 1");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
@@ -142,7 +142,7 @@ pub enum HandleError {
 impl fmt::Display for Exhausted {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
-            Self::Limit { limit } => write!(f, "none of the pool's {limit} slots is free"),
+            Self::Limit { limit } => write!(f, "no slot is free: the pool has {limit}"),
             Self::Slots { slots, limit } => {
                 write!(f, "{slots} slots are asked for, and the pool may have {limit}")
             }
@@ -172,7 +172,8 @@ impl fmt::Display for FreeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match *self {
             Self::Foreign { address, chunks } => {
-                write!(f, "{address:#x} lies in none of the pool's {chunks} chunks")
+                let s = if chunks == 1 { "" } else { "s" };
+                write!(f, "{address:#x} is in no memory of the pool, which has {chunks} chunk{s}")
             }
             Self::Misaligned { address, slot } => {
                 write!(f, "{address:#x} lies inside the slot that begins at {slot:#x}")

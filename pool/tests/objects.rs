@@ -152,7 +152,7 @@ fn the_error_names_the_limit_and_has_the_value() {
     let all: Vec<_> = (0..5).map(|n| pool.alloc_box(n).unwrap()).collect();
     let full = pool.alloc_box(77).unwrap_err();
     assert_eq!((full.value, full.reason), (77, Exhausted::Limit { limit: 5 }));
-    assert_eq!(full.to_string(), "none of the pool's 5 slots is free");
+    assert_eq!(full.to_string(), "no slot is free: the pool has 5");
     drop(all);
     let bank = Bank::new(64, 1);
     let pool = Pool::<Item, _>::with_source(&bank, Config::new().chunk_size(64));

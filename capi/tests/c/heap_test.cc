@@ -178,7 +178,7 @@ TEST(Heap, RefusesWrongFrees) {
                    free_of(run + 8));
     expect_refusal(NBBS_CODE_INSIDE_UNIT, "address " + hex(run + 1024) + " is inside a block that begins before it",
                    free_of(run + 1024));
-    expect_refusal(NBBS_CODE_NOT_OF_HEAP, "address " + hex(&own) + " is in none of the heap's 1 regions",
+    expect_refusal(NBBS_CODE_NOT_OF_HEAP, "address " + hex(&own) + " is in no memory of the heap, which has 1 region",
                    free_of(&own));
     for (auto *block : {slot, run}) {
         EXPECT_EQ(nbbs_heap_free(heap, block, nullptr), NBBS_CODE_OK);

@@ -260,7 +260,7 @@ TEST(Small, RefusesWrongFrees) {
                    free_of(block + 8));
     expect_refusal(NBBS_CODE_INSIDE_UNIT, "address " + hex(block + 32) + " is inside a block that begins before it",
                    free_of(block + 32));
-    expect_refusal(NBBS_CODE_NOT_OF_HEAP, "address " + hex(&own) + " is in none of the heap's 1 regions",
+    expect_refusal(NBBS_CODE_NOT_OF_HEAP, "address " + hex(&own) + " is in no memory of the heap, which has 1 region",
                    free_of(&own));
     expect_refusal(NBBS_CODE_NO_BLOCK, "nothing is allocated at " + hex(block + 1024), free_of(block + 1024));
     EXPECT_EQ(heap.size_of(block), 1024u);

@@ -235,7 +235,8 @@ impl Segment {
         Ok(Self(Arc::new(Attached { slabs, map, layout, file, id })))
     }
 
-    /// Returns the dimensions of the segment.
+    /// Returns the dimensions of the segment. Callable from interrupt and signal handlers; costs no access to the
+    /// segment.
     ///
     /// ```
     /// # use nbbs_shared::{AttachError, Geometry, Segment};
@@ -270,7 +271,7 @@ impl Segment {
         if found == expected { Ok(()) } else { Err(GeometryError::Unexpected { found, expected }) }
     }
 
-    /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::count_free`] does.
+    /// Returns the bytes that nobody holds, counted as [`nbbs::Buddy::count_free`] does, at the same cost.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};
@@ -307,7 +308,8 @@ impl Segment {
     }
 
     /// Returns the address of a `T` in this process. Its memory may be any member's, or nobody's: the caller must know
-    /// what is there, and who may touch it.
+    /// what is there, and who may touch it. Callable from interrupt and signal handlers; costs no access to the
+    /// segment.
     ///
     /// # Errors
     /// [`OffsetError::Outside`] and [`OffsetError::Misaligned`].
@@ -330,7 +332,7 @@ impl Segment {
     }
 
     /// Returns the address in this process of `bytes` bytes that begin at an offset, as [`at`](Self::at) does, for
-    /// untyped memory.
+    /// untyped memory, at the same cost.
     ///
     /// # Errors
     /// [`OffsetError::Outside`].
@@ -348,7 +350,8 @@ impl Segment {
         self.start_of(offset, bytes as u64)
     }
 
-    /// Returns the offset of an address in this process, if that is in the memory that is handed out.
+    /// Returns the offset of an address in this process, if that is in the memory that is handed out. Callable from
+    /// interrupt and signal handlers; costs no access to the segment.
     ///
     /// ```
     /// # use nbbs_shared::{Geometry, Segment};
@@ -367,7 +370,8 @@ impl Segment {
         Offset::new(offset)
     }
 
-    /// Returns the member whose block, or slot of the heap, begins at an offset, at this moment.
+    /// Returns the member whose block, or slot of the heap, begins at an offset, at this moment. Callable from interrupt
+    /// and signal handlers. Cost: a few loads.
     ///
     /// # Errors
     /// [`OffsetError::Outside`], [`OffsetError::Misaligned`] and [`OffsetError::NoSlot`].
