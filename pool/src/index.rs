@@ -89,7 +89,10 @@ impl Stretch {
 impl<'s, W: Word> Index<'s, W> {
     /// Returns all buckets in the order in which a chunk that begins in the stretch asks them for room.
     #[inline]
-    fn way(&self, stretch: Stretch) -> impl Iterator<Item = &'s Bucket<W>> + Clone + use<'s, W> {
+    fn buckets_from(
+        &self,
+        stretch: Stretch,
+    ) -> impl Iterator<Item = &'s Bucket<W>> + Clone + use<'s, W> {
         let (buckets, mask) = (self.buckets, self.buckets.len().wrapping_sub(1));
         let first = stretch.hash as usize & mask;
         (first..first + buckets.len()).filter_map(move |at| buckets.get(at & mask))
@@ -102,7 +105,7 @@ impl<'s, W: Word> Index<'s, W> {
         stretch: Stretch,
         check: impl Fn(usize) -> Option<C>,
     ) -> Option<C> {
-        for bucket in self.way(stretch) {
+        for bucket in self.buckets_from(stretch) {
             for entry in &bucket.entries {
                 // Acquire pairs with the Release in `enlist`: the chunk's memory is there.
                 let entry = entry.load(Ordering::Acquire);
@@ -125,7 +128,7 @@ impl<'s, W: Word> Index<'s, W> {
     pub(crate) fn enlist(&self, place: usize, stretch: Stretch) {
         let new = stretch.entry(place);
         // There is room, and a caller that finds none has seen others list chunks.
-        for bucket in self.way(stretch).cycle() {
+        for bucket in self.buckets_from(stretch).cycle() {
             let listed = bucket.entries.iter().any(|entry| {
                 // Release pairs with the Acquire in `find`.
                 entry.compare_exchange(0, new, Ordering::Release, Ordering::Relaxed).is_ok()
@@ -141,7 +144,7 @@ impl<'s, W: Word> Index<'s, W> {
     /// Removes the entry that [`enlist`](Self::enlist) made.
     pub(crate) fn strike(&self, place: usize, stretch: Stretch) {
         let old = stretch.entry(place);
-        for bucket in self.way(stretch) {
+        for bucket in self.buckets_from(stretch) {
             let struck = bucket.entries.iter().any(|entry| {
                 // Relaxed: a stale entry only leads to a chunk that does not hold the address.
                 entry.compare_exchange(old, 0, Ordering::Relaxed, Ordering::Relaxed).is_ok()

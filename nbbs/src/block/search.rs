@@ -310,8 +310,8 @@ impl<W: Word> Blocks<'_, W> {
         let part = self.partial_fit(at, idx, codes, need).map_or(0, |slot| 1 << (2 * slot));
         let free = self.tree().free_slots(at, idx, codes) | part;
         let split = self.promising(at, idx, word, need);
-        let (on_the_way, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
-        let passed = if idx == on_the_way { word::first_slots(slot) } else { 0 };
+        let (on_path, slot) = W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1));
+        let passed = if idx == on_path { word::first_slots(slot) } else { 0 };
         let below = self.tree().below(at, idx);
         word::from_slot((free | split) & !passed, 0).find(|&slot| {
             word::code(codes, slot) == word::FREE || below.offers(slot, below.read(slot), need)
@@ -370,11 +370,11 @@ impl<W: Word> Blocks<'_, W> {
     }
 }
 
-/// Returns the slot at which to begin in word `idx` of level `at`, in a search for a word of `level`. On the way to
-/// word `from` it is the slot of that way; in any other word, neighbouring lanes begin on different cache lines.
+/// Returns the slot at which to begin in word `idx` of level `at`, in a search for a word of `level`. On the path to
+/// word `from` it is the slot of that path; in any other word, neighbouring lanes begin on different cache lines.
 fn first_slot<W: Word>(lane: usize, level: usize, from: u64, at: usize, idx: u64) -> u32 {
     match W::SHAPE.parent(W::SHAPE.ancestor(from, at - level - 1)) {
-        (on_the_way, slot) if on_the_way == idx => slot,
+        (on_path, slot) if on_path == idx => slot,
         _ => (lane as u32).reverse_bits() >> (32 - W::SHAPE.slots_log2(at)),
     }
 }
