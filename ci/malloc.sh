@@ -20,6 +20,7 @@ need g++ g++
 need git git
 need perl perl
 need xz xz-utils
+need php php-cli
 
 # build FEATURES: builds the library, and prints its path.
 build() {
@@ -61,6 +62,8 @@ same "$nbbs" sqlite3 :memory: "$query"
 same "$nbbs" git log --stat --max-count=30
 same "$nbbs" sort --parallel=4 -S 1M verify/mutants/heap.list
 same "$nbbs" perl -ne '$n{$_}++ for split /\W+/; END { print "$_ $n{$_}\n" for sort keys %n }' README.md
+same "$nbbs" php -r 'foreach (range(1, 200000) as $n) $all["k$n"] = str_repeat("x", $n % 50);
+    ksort($all); echo md5(json_encode($all)), count(json_decode(json_encode($all), true)), preg_match("/x+/", "axx");'
 same "$nbbs" bash -c "xz -T2 --block-size=100000 -c traces/*.* | xz -d -T2 | cksum"
 same "$nbbs" g++ -O1 -std=c++17 -pthread malloc/programs/words.cpp -o "$work/words"
 same "$nbbs" "$work/words"

@@ -34,7 +34,7 @@
 //! memory       how the heap gets memory            report  what was used, at the end
 //! idle         when memory goes back               line    lines that are written without memory
 //! thread       the heap, and numbers of threads    system  `errno`, cancellation, pages, time
-//! environment  what the environment says
+//! environment  what the environment says           loader  `dlopen`, for libraries that would have another `malloc`
 //! ```
 #![cfg(target_os = "linux")]
 #![deny(clippy::multiple_unsafe_ops_per_block)]
@@ -43,6 +43,8 @@ mod environment;
 mod functions;
 mod idle;
 mod line;
+#[cfg(target_arch = "x86_64")]
+mod loader;
 mod memory;
 mod own;
 mod report;

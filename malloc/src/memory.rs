@@ -167,7 +167,7 @@ fn first() -> usize {
     let pages = usize::try_from(unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) });
     let bytes = pages.map_or(CAUTIOUS, |pages| pages.saturating_mul(page()));
     match limit() {
-        Some(most) => cautious(most),
+        Some(most) => cautious(most).min(bytes),
         None if is_strict() => cautious(bytes),
         None => bytes,
     }

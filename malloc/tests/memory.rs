@@ -88,6 +88,21 @@ fn half_of_the_address_space_is_left_to_others() {
 }
 
 #[test]
+#[ignore = "run by others, in a process of its own"]
+fn not_much_is_mapped() {
+    // SAFETY: it only answers.
+    let pages = unsafe { libc::sysconf(libc::_SC_PHYS_PAGES) } as usize;
+    let statm = std::fs::read_to_string("/proc/self/statm").unwrap();
+    let mapped: usize = statm.split(' ').next().unwrap().parse().unwrap();
+    assert!(mapped < pages + (1 << 20), "{mapped} pages of {pages}");
+}
+
+#[test]
+fn a_high_limit_is_none() {
+    alone("not_much_is_mapped", None, Some(1 << 50));
+}
+
+#[test]
 fn nonsense_is_ignored() {
     for mib in ["", "0", "-1", "5MiB", "99999999999999999999"] {
         alone("six_threads_fill_100_mib", Some(mib), None);

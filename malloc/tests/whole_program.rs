@@ -170,6 +170,26 @@ fn threads_come_and_go() {
     threads.collect::<Vec<_>>().into_iter().for_each(|thread| thread.join().unwrap());
 }
 
+/// As PHP loads its modules.
+#[cfg(target_arch = "x86_64")]
+#[test]
+fn libraries_that_prefer_their_own_functions_have_this_malloc() {
+    // SAFETY: the library may be loaded at any time, and its `operator new` is such a function.
+    unsafe {
+        let mode = libc::RTLD_NOW | libc::RTLD_DEEPBIND;
+        let library = libc::dlopen(c"libstdc++.so.6".as_ptr(), mode);
+        assert!(!library.is_null(), "no libstdc++.so.6");
+        let new = libc::dlsym(library, c"_Znwm".as_ptr());
+        assert!(!new.is_null());
+        let new: extern "C" fn(usize) -> *mut c_void = std::mem::transmute(new);
+        let block = new(100);
+        assert_eq!(nbbs_malloc::malloc_usable_size(block), 112);
+        free(block);
+        assert!(libc::dlopen(c"no library".as_ptr(), mode).is_null());
+        assert_eq!(libc::dlclose(library), 0);
+    }
+}
+
 /// Runs a child that must abort, and returns what it said.
 fn last_words(run: impl FnOnce()) -> String {
     let (mut read, write) =
