@@ -16,6 +16,10 @@ const LARGE_PART: u32 = 10;
 /// Memory is not short as long as a block of this many bytes is free, log2.
 const ROOM_LOG2: u32 = 23;
 
+/// A run in which a multiple of so many bytes lies is followed by a look whether memory is short, log2: as one that has
+/// begun a block without which it is.
+const LOOK_LOG2: u32 = 22;
+
 /// A run of a multiple of so many units, log2, consists of whole slots above the leaf words, if it begins at a multiple.
 const WHOLE_LOG2: u32 = 5;
 
@@ -88,6 +92,12 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         }
     }
 
+    /// Returns whether a run of so many bytes is [followed by a look](LOOK_LOG2). Few are, unless they are long.
+    fn is_looked_after(&self, at: NonNull<u8>, bytes: usize) -> bool {
+        let offset = self.offset(at);
+        offset.next_multiple_of(1 << LOOK_LOG2) < offset + bytes
+    }
+
     /// Allocates a run for a layout, searching near the last one first. While memory is short, and for a run that is
     /// large in proportion to the arena, it takes the first place from the beginning of the lane's part of the arena.
     /// That takes longer, but leaves what is larger as it is, and lanes do not meet, except with runs of 256 KiB or
@@ -103,12 +113,17 @@ impl<'a, const UNIT: usize> Runs<'a, UNIT> {
         let is_large = units >= end >> LARGE_PART;
         let lane = if layout.size() >> COMMON_LOG2 == 0 { lane } else { 0 };
         if is_large {
-            // Searches for runs do not lower the bounds that would say that memory is short.
+            // Searches for large runs do not lower the bounds that would say that memory is short.
             self.look_if_short(lane);
         }
         let has_room = !self.is_short();
         if has_room && !is_large {
-            return self.alloc_by(layout, lane, |units| units);
+            let found = self.alloc_by(layout, lane, |units| units);
+            if found.is_some_and(|at| self.is_looked_after(at, layout.size())) {
+                // Those for others lower them late.
+                self.look_if_short(lane);
+            }
+            return found;
         }
         let is_aligned = is_aligned(self.base.addr().get(), layout.align());
         let start = end / PARTS * (lane as u64 % PARTS);
@@ -273,6 +288,25 @@ mod tests {
         for _ in 0..1000 {
             let (at, (loads, _)) = counted(alloc);
             assert!(runs.offset(at) >= MANY as usize / 2 && loads < 1000, "{loads} loads");
+        }
+    }
+
+    /// Searches for other runs lower it late, where all of the memory was free again.
+    #[test]
+    fn small_runs_show_that_memory_is_short() {
+        const UNIT: usize = 1 << 10;
+        let words = words_for(1 << 17);
+        // SAFETY: the memory is not reached.
+        let runs =
+            unsafe { Runs::<UNIT>::new(Buddy::new(&words, 1 << 17).unwrap(), NonNull::dangling()) };
+        let layout = Layout::from_size_align(100 << 10, 1).unwrap();
+        for _ in 0..4 {
+            let fill =
+                std::iter::from_fn(|| (!runs.is_short()).then(|| runs.alloc(layout, 1)).flatten());
+            let held: Vec<_> = fill.collect();
+            let free = runs.buddy.count_free();
+            assert!(free >= 1 << 12, "{free} units are free");
+            held.into_iter().for_each(|at| assert!(runs.free(at, layout.size(), 1)));
         }
     }
 
