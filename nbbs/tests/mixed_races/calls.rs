@@ -1,5 +1,6 @@
 //! The calls that a lane makes, drawn at random, and how their answers are judged.
 
+use std::ops::Range;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use fastrand::Rng;
@@ -29,9 +30,6 @@ pub enum Kind {
 
 use Kind::{Alloc, Batch, Cut, Free, FreeBatch, Grow, Look, Mend, Release, Reserve, Run, Split};
 
-/// What a lane calls that dies: of blocks, mending and a walk find all that is lost.
-pub const ON_BLOCKS: &[Kind] = &[Alloc, Alloc, Free, Free, Mend, Look];
-
 /// All kinds, the frequent ones several times.
 pub const ALL: &[Kind] = &[
     Alloc, Alloc, Free, Free, Free, Mend, Look, Run, Run, Cut, Cut, Grow, Grow, Batch, FreeBatch,
@@ -45,8 +43,6 @@ pub struct Caller<'a, W> {
     pub number: usize,
     pub random: Rng,
     pub kinds: &'a [Kind],
-    /// Whether refusals are judged: what a dead lane has in hand may be refused forever.
-    pub judges: bool,
 }
 
 impl<'a, W: Word> Caller<'a, W> {
@@ -60,14 +56,24 @@ impl<'a, W: Word> Caller<'a, W> {
     }
 
     /// Carries out a call, and notes how long it takes and what it may claim.
-    pub fn call<R>(&self, claims: Claims, call: impl FnOnce() -> R) -> (R, Ended) {
-        let began = self.world().begin(claims);
+    pub fn call<R>(
+        &self,
+        claims: Claims,
+        hands: Vec<Range<u64>>,
+        call: impl FnOnce() -> R,
+    ) -> (R, Ended) {
+        let began = self.world().begin(self.number, claims, hands);
         let answer = call();
         (answer, self.world().end(began))
     }
 
-    pub fn ask(&self, claims: Claims, ask: Ask<'_>) -> (Result<u64, No>, Ended) {
-        self.call(claims, || self.buddy.ask(self.number, ask))
+    pub fn ask(
+        &self,
+        claims: Claims,
+        hands: Vec<Range<u64>>,
+        ask: Ask<'_>,
+    ) -> (Result<u64, No>, Ended) {
+        self.call(claims, hands, || self.buddy.ask(self.number, ask))
     }
 
     /// Takes something out of what the lane holds.
@@ -84,7 +90,7 @@ impl<'a, W: Word> Caller<'a, W> {
         match *self.random.choice(self.kinds).expect("a caller makes some kind of call") {
             Alloc => self.alloc(),
             Free => self.free(),
-            Mend => _ = self.call(Claims::Nothing, || self.buddy.mend()),
+            Mend => _ = self.call(Claims::Nothing, Vec::new(), || self.buddy.mend()),
             Look => self.look(),
             Run => self.run(),
             Cut => self.cut(),
@@ -101,13 +107,11 @@ impl<'a, W: Word> Caller<'a, W> {
         let max = self.buddy.max_order();
         let most = if self.random.bool() { max } else { max.min(3) };
         let order = self.random.u32(..=most);
-        let (found, ended) = self.call(Claims::Blocks(1, order), || self.lane().alloc(order));
+        let (found, ended) =
+            self.call(Claims::Blocks(1, order), Vec::new(), || self.lane().alloc(order));
         match found {
             Ok(index) => self.receive_block(index, order),
-            Err(AllocError::Exhausted { .. }) if self.judges => {
-                self.world().judge_block(ended, order);
-            }
-            Err(AllocError::Exhausted { .. }) => {}
+            Err(AllocError::Exhausted { .. }) => self.world().judge_block(ended, order),
             Err(error) => panic!("{error}"),
         }
     }
@@ -128,7 +132,7 @@ impl<'a, W: Word> Caller<'a, W> {
             _ => lane.free(index),
         };
         self.world().leave(self.number, range(held));
-        let (freed, _) = self.call(Claims::Nothing, free);
+        let (freed, _) = self.call(Claims::Nothing, vec![range(held)], free);
         assert_eq!(freed, Ok(len), "free of {held:?}");
         self.world().left(self.number, range(held));
     }
@@ -158,12 +162,12 @@ impl<'a, W: Word> Caller<'a, W> {
         let count = self.random.usize(1..10);
         let mut blocks = vec![0; count];
         let claims = Claims::Blocks(count as u64, order);
-        let (found, ended) = self.ask(claims, Ask::Batch(order, &mut blocks));
+        let (found, ended) = self.ask(claims, Vec::new(), Ask::Batch(order, &mut blocks));
         assert!(matches!(found, Ok(_) | Err(No::Exhausted)), "{found:?}");
         for &index in &blocks {
             self.receive_block(index, order);
         }
-        if blocks.len() < count && self.judges {
+        if blocks.len() < count {
             self.world().judge_block(ended, order);
         }
     }
@@ -180,7 +184,8 @@ impl<'a, W: Word> Caller<'a, W> {
             world.held[self.number].retain(|held| !indices.contains(&held.index));
             blocks.iter().for_each(|block| world.leave(self.number, block.units()));
         }
-        let (freed, _) = self.ask(Claims::Nothing, Ask::FreeBatch(order, &indices));
+        let hands = blocks.iter().map(|block| block.units()).collect();
+        let (freed, _) = self.ask(Claims::Nothing, hands, Ask::FreeBatch(order, &indices));
         assert_eq!(freed, Ok(0));
         blocks.iter().for_each(|block| self.world().left(self.number, block.units()));
     }

@@ -6,7 +6,7 @@ use nbbs::sync::Word;
 use testkit::program::{Ask, Held, No};
 
 use crate::calls::Caller;
-use crate::world::Claims;
+use crate::world::{Claims, range};
 
 /// The length of short runs, ranges and growths: two leaf words of the standard shape.
 const SHORT: u64 = 64;
@@ -29,17 +29,16 @@ impl<W: Word> Caller<'_, W> {
             _ => (Ask::Within(len, order, within.clone(), top_down), order, within),
         };
         let has_place = ask.has_place();
-        let (found, ended) = self.ask(Claims::Run(len), ask);
+        let (found, ended) = self.ask(Claims::Run(len), Vec::new(), ask);
         match found {
             Ok(index) => {
                 assert!(index.is_multiple_of(1 << order) && within.contains(&index));
                 self.world().receive(self.number, Held { index, len });
             }
             Err(No::Nowhere) => assert!(!has_place),
-            Err(No::Exhausted | No::InUse(_)) if self.judges => {
+            Err(No::Exhausted | No::InUse(_)) => {
                 self.world().judge_run(ended, len, order, within);
             }
-            Err(No::Exhausted | No::InUse(_)) => {}
             Err(no) => panic!("{no:?}"),
         }
     }
@@ -76,14 +75,14 @@ impl<W: Word> Caller<'_, W> {
         let (question, parts) = (format!("{ask:?}"), ask.parts());
         let held = ask.held().expect("parts are of something");
         self.world().leave(self.number, gap.clone());
-        let (done, ended) = self.ask(Claims::Nothing, ask);
+        let (done, ended) = self.ask(Claims::Nothing, vec![range(held)], ask);
         let mut world = self.world();
         match done {
             Ok(_) => {
                 world.held[self.number].extend(parts);
                 world.left(self.number, gap);
             }
-            Err(No::Contended) if !self.judges || !world.alone(ended) => {
+            Err(No::Contended) if !world.alone(ended) || !world.no_change_died() => {
                 world.take(self.number, gap);
                 world.held[self.number].push(held);
             }
@@ -96,7 +95,8 @@ impl<W: Word> Caller<'_, W> {
         let (units, end) = (self.buddy.units(), held.index + held.len);
         let more = self.random.u64(..=(units - end).min(SHORT));
         let grown = Held { len: held.len + more, ..held };
-        let (done, ended) = self.ask(Claims::Run(more), Ask::Grow(held, grown.len));
+        let hands = vec![range(grown)];
+        let (done, ended) = self.ask(Claims::Run(more), hands, Ask::Grow(held, grown.len));
         let mut world = self.world();
         match done {
             Ok(_) => {
@@ -105,7 +105,7 @@ impl<W: Word> Caller<'_, W> {
             }
             Err(No::Contended | No::InUse(_)) => {
                 world.held[self.number].push(held);
-                if self.judges {
+                if world.no_change_died() {
                     world.judge_run(ended, more, 0, end..end + more);
                 }
             }
@@ -119,12 +119,12 @@ impl<W: Word> Caller<'_, W> {
         let start = self.random.u64(..=units - len);
         let range = start..start + len;
         let reserve = || self.buddy.reserve(range.clone());
-        let (done, ended) = self.call(Claims::Run(len), reserve);
+        let (done, ended) = self.call(Claims::Run(len), vec![range.clone()], reserve);
         let mut world = self.world();
         if done.is_ok() {
             world.take(self.number, range.clone());
             world.reserved[self.number].push(range);
-        } else if self.judges {
+        } else {
             world.judge_run(ended, len, 0, range);
         }
     }
@@ -132,7 +132,8 @@ impl<W: Word> Caller<'_, W> {
     pub fn release(&mut self) {
         let Some(range) = self.world().reserved[self.number].pop() else { return };
         self.world().leave(self.number, range.clone());
-        let (done, _) = self.call(Claims::Nothing, || self.buddy.release(range.clone()));
+        let (done, _) =
+            self.call(Claims::Nothing, vec![range.clone()], || self.buddy.release(range.clone()));
         assert_eq!(done, Ok(()));
         self.world().left(self.number, range);
     }

@@ -27,7 +27,7 @@ pub enum Claims {
 
 impl Claims {
     /// Returns the number of aligned blocks of `size` units in which claims may lie.
-    fn spoils(self, size: u64) -> u64 {
+    pub fn spoils(self, size: u64) -> u64 {
         match self {
             Self::Nothing => 0,
             Self::Blocks(count, order) => count * (1_u64 << order).div_ceil(size),
@@ -36,11 +36,15 @@ impl Claims {
     }
 }
 
-/// A call, from its beginning to its end, which is `u64::MAX` while it is under way.
+/// A call, from its beginning to its end, which is `u64::MAX` while it is under way, or if its lane has died in it.
 struct Call {
+    lane: usize,
     claims: Claims,
+    /// The units that the caller frees, changes, reserves or releases, or by which it grows what it holds.
+    hands: Vec<Range<u64>>,
     began: u64,
     ended: u64,
+    has_died: bool,
 }
 
 /// A call that has returned.
@@ -84,10 +88,32 @@ impl World {
     }
 
     /// Notes that a call begins. Must be called before it.
-    pub fn begin(&mut self, claims: Claims) -> usize {
+    pub fn begin(&mut self, lane: usize, claims: Claims, hands: Vec<Range<u64>>) -> usize {
         let began = self.tick();
-        self.calls.push(Call { claims, began, ended: u64::MAX });
+        self.calls.push(Call { lane, claims, hands, began, ended: u64::MAX, has_died: false });
         self.calls.len() - 1
+    }
+
+    /// Notes that the lane has died.
+    pub fn dies(&mut self, lane: usize) {
+        let last = self.calls.iter_mut().rfind(|call| call.lane == lane);
+        if let Some(call) = last.filter(|call| call.ended == u64::MAX) {
+            call.has_died = true;
+        }
+    }
+
+    /// Returns what the calls of the dead may have claimed, at unknown places.
+    pub fn claims_of_the_dead(&self) -> impl Iterator<Item = Claims> {
+        self.dead().map(|call| call.claims)
+    }
+
+    /// Returns the units that the dead had in hand, as far as the callers know them.
+    pub fn hands_of_the_dead(&self) -> impl Iterator<Item = Range<u64>> {
+        self.dead().flat_map(|call| call.hands.iter().cloned())
+    }
+
+    fn dead(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().filter(|call| call.has_died)
     }
 
     /// Notes that the call has returned.
@@ -139,6 +165,16 @@ impl World {
     /// Returns whether no other call claimed anything beside this one.
     pub fn alone(&self, ended: Ended) -> bool {
         self.spoilt_by_others(ended, 1) == 0
+    }
+
+    /// Returns whether nobody has died while it changed something: a cut may fail for that.
+    pub fn no_change_died(&self) -> bool {
+        self.hands_of_the_dead().next().is_none()
+    }
+
+    /// Returns whether the unit is free, while no call is under way.
+    pub fn is_free(&self, unit: u64) -> bool {
+        matches!(self.units[unit as usize], Unit::FreeSince(_))
     }
 
     /// Judges a refusal of a block: others must have had as many in hand as were free throughout.
