@@ -48,6 +48,8 @@ pub enum Op {
     /// If a thread has died, mends. Then the block of this order at this unit, which that thread had claimed, must be
     /// seen. Takes the block, unless another has.
     Mend(u64, u32),
+    /// Mends, though nobody has died.
+    MendAll,
     /// Ends the thread's part here, unless that lane's part is done. It orders nothing.
     After(usize),
 }
@@ -306,6 +308,7 @@ impl Hands {
                 }
             }
             Op::Mend(..) => {}
+            Op::MendAll => buddy.mend(),
             Op::After(_) => unreachable!("only between the steps of a race"),
             Op::Units(_) | Op::At(..) | Op::FreeRun | Op::EndAt(_) | Op::FreePart(..) => {
                 self.run_step(arena, op);

@@ -1,6 +1,9 @@
 //! The races of runs, on 64 units: two leaf words, of units 0 to 31 and 32 to 63, under one inner word.
 
-use crate::race::Op::{self, Alloc, At, Batch, EndAt, Free, FreeBatch, FreePart, FreeRun, Units};
+use crate::race::Op::{
+    self, Alloc, At, Batch, EndAt, Free, FreeBatch, FreePart, FreeRun, MendAll, ReserveRelease,
+    Units,
+};
 use crate::race::{MAIN, Notes, Race};
 use crate::races::{ALL, FOUR, HAND_OVER, TWO, Under};
 use crate::word::Model::Bare;
@@ -72,4 +75,21 @@ pub static RUNS: &[Race] = &[
     race("batch-or-alloc", &[FIRST_FULL], &[&[Batch(2, 9), FreeBatch(2)], &[At(36, 37)]], FOUR),
     // Many blocks in a word are claimed, and the word as a block.
     race("batch-or-block", &[FIRST_FULL], &[&[Batch(2, 3), FreeBatch(2)], &[Alloc(5), Free]], FOUR),
+    // Mending beside changes of all kinds. It costs nothing: a cut without a claim below it is not refused.
+    race(
+        "mend-beside-cut",
+        &[(0, At(32, 64)), (MAIN, At(0, 30))],
+        &[&[EndAt(40)], &[MendAll]],
+        FOUR,
+    ),
+    race("mends-beside-cut", &[(0, At(32, 64))], &[&[EndAt(40)], &[MendAll], &[MendAll]], TWO),
+    race("mend-beside-part", &[(0, At(0, 64))], &[&[FreePart(20, 40)], &[MendAll]], FOUR),
+    race("mend-beside-growth", &[(0, At(24, 32))], &[&[EndAt(40), FreeRun], &[MendAll]], TWO),
+    race("mend-beside-run", &[], &[&[At(20, 44), FreeRun], &[MendAll]], TWO),
+    race(
+        "mend-beside-reservation",
+        &[FIRST_FULL],
+        &[&[ReserveRelease(40, 44)], &[MendAll], &[Alloc(5)]],
+        TWO,
+    ),
 ];
