@@ -149,8 +149,8 @@ impl<W: Word> Caller<'_, W> {
         }
     }
 
-    /// Releases units that the lane has not reserved, up to the last one of a word: if that were reserved, and a run began
-    /// there before its owner releases it, the owner would take the head of that run.
+    /// Releases units that the lane has not reserved, up to the last one of a word: where that comes free, a run may
+    /// begin before the owner of the reservation releases it, and the owner would take the head of that run.
     fn release_wrongly(&self, part: Range<u64>) -> bool {
         let last = part.start | (self.leaf - 1);
         let part = part.start..part.end.min(last);

@@ -117,8 +117,8 @@ impl Drop for Named {
     }
 }
 
-/// Runs the races of some seeds on arenas of these sizes, in each of which one to `deaths` lanes may die. Returns how many calls were granted memory, and how many
-/// refusals could be judged.
+/// Runs the races of some seeds on arenas of these sizes; in each, from one lane to `deaths` lanes may die. Returns how
+/// many calls were granted memory, and how many refusals could be judged.
 fn races<const LEAF: u32, const FAN: u32>(
     seeds: Range<u64>,
     sizes: Range<u64>,
