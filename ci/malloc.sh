@@ -36,7 +36,7 @@ preloaded() {
 settings=()
 
 # finds_its_word LIBRARY: whether a thread's word is found without a call of the loader, which may call `malloc`.
-finds_its_word() { readelf --dynamic "$1" | grep -q STATIC_TLS || failed "$1 calls the loader"; }
+finds_its_word() { [[ $(readelf --relocs --wide "$1") =~ _TPREL|_TPOFF ]] || failed "$1 calls the loader"; }
 
 # same LIBRARY COMMAND...: whether a command prints the same with this malloc as without.
 same() {
