@@ -119,11 +119,11 @@ fn summary(kind: &str, subject: &'static str, sections: &[Section<'_>]) -> Optio
 }
 
 /// Returns whether a workload is judged by time per operation. Workloads with a suspended thread are judged by what the
-/// others notice.
+/// others notice, and those that fill a heap by how full it gets.
 fn is_timed(section: &Section<'_>) -> bool {
-    !section
-        .cases()
-        .any(|case| case.entries.iter().any(|entry| entry.figure("baseline_p999_ns").is_some()))
+    let others = ["baseline_p999_ns", "efficiency_percent"];
+    let is_other = |row: &Row| others.iter().any(|figure| row.figure(figure).is_some());
+    !section.cases().any(|case| case.entries.iter().any(|row| is_other(row)))
 }
 
 /// Returns the time of the best safe rival beside that of the subject. Rivals with private caches only count if the
