@@ -32,7 +32,7 @@ fn row(allocator: &str, threads: usize, ns: f64) -> Value {
 /// Returns such a row with refusals.
 fn refusing(allocator: &str, threads: usize, ns: f64) -> Value {
     let mut row = row(allocator, threads, ns);
-    row.as_object_mut().unwrap().insert("refused".to_owned(), 1234.into());
+    row["refused"] = 1234.into();
     row
 }
 
@@ -143,20 +143,15 @@ fn nobody_is_called_the_fastest_whose_rounds_overlap_those_of_another() {
 
 #[test]
 fn the_heap_has_a_summary_too() {
-    let heap = |allocator, ns| {
-        let mut row = row(allocator, 1, ns);
-        row["kind"] = "heap".into();
-        row
-    };
-    let timed = [heap("nbbs-heap", 10.0), heap("talc", 20.0)];
     // The time to fill a heap says nothing without how full it gets.
-    let full = |allocator, ns| {
-        let mut row = heap(allocator, ns);
-        row["workload"] = "heap-efficiency".into();
-        row["efficiency_percent"] = 90.0.into();
+    let heap = |workload: &str, allocator, ns| {
+        let mut row = row(allocator, 1, ns);
+        (row["kind"], row["workload"]) = ("heap".into(), workload.into());
+        row["efficiency_percent"] = (workload == "heap-efficiency").then_some(90.0).into();
         row
     };
-    let page = page_of(&[&timed[..], &[full("nbbs-heap", 10.0), full("talc", 5.0)]].concat());
+    let pair = |workload, ns| [heap(workload, "nbbs-heap", 10.0), heap(workload, "talc", ns)];
+    let page = page_of(&[pair("bulk", 20.0), pair("heap-efficiency", 5.0)].concat());
     assert!(page.contains("In 1 of 1 cases <b>nbbs-heap</b>"));
 }
 
@@ -480,26 +475,18 @@ fn figures_that_no_measurement_can_have_are_refused_by_line() {
 
 #[test]
 fn the_pool_has_rivals_with_caches_and_none_among_its_own() {
-    let folder = Folder::new();
     let pool = |allocator: &str, caches: bool, ns: f64| {
         let mut row = row(allocator, 1, ns);
-        let keys = row.as_object_mut().unwrap();
-        keys.insert("kind".to_owned(), "pool".into());
-        keys.insert("private_caches".to_owned(), caches.into());
+        (row["kind"], row["private_caches"]) = ("pool".into(), caches.into());
         row
     };
-    let rows = [
-        header(),
+    let page = page_of(&[
         pool("nbbs-pool", true, 10.0),
         pool("nbbs-pool-box", false, 5.0),
         pool("nothing", false, 1.0),
         pool("system", true, 20.0),
         pool("slab", false, 30.0),
-    ];
-    let record = folder.file("pool.jsonl", &lines(&rows));
-    let output = text_of(&folder.path("page.html"));
-    stdout(&["report", &record, "--output", &output]);
-    let page = std::fs::read_to_string(&output).unwrap();
+    ]);
     for words in ["In 1 of 1 cases <b>nbbs-pool</b>", "<b>2.0 ×</b>"] {
         assert!(page.contains(words), "{words}");
     }
