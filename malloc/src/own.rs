@@ -1,15 +1,12 @@
 //! The word of the calling thread: the thread's number plus one, or 0.
 //!
-//! On these processors in assembly, by the initial-exec model: a thread-local of a library in Rust is found by a call of the loader, which
-//! may itself call `malloc` (glibc from 2.39 on).
+//! On x86-64, AArch64 and RISC-V it is found in assembly, by the initial-exec model: a thread-local of a library in Rust
+//! is found by a call of the loader, which may itself call `malloc` (glibc from 2.39 on).
+
+pub use word::{get, set};
 
 #[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
-pub use assembly::{get, set};
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
-pub use standard::{get, set};
-
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
-mod assembly {
+mod word {
     use core::arch::{asm, global_asm};
 
     global_asm!(
@@ -26,7 +23,7 @@ mod assembly {
 
     /// Returns the address of the word. Not `pure`: a stack may go on in another thread between two calls.
     #[inline]
-    fn word() -> *mut usize {
+    fn address() -> *mut usize {
         let at;
         // SAFETY: it computes an address.
         #[cfg(target_arch = "x86_64")]
@@ -67,17 +64,17 @@ mod assembly {
     #[inline]
     pub fn get() -> usize {
         // SAFETY: it is the thread's own word, which is all zero at first.
-        unsafe { word().read_volatile() }
+        unsafe { address().read_volatile() }
     }
 
     pub fn set(value: usize) {
         // SAFETY: it is the thread's own word, of which nobody has a reference.
-        unsafe { word().write_volatile(value) }
+        unsafe { address().write_volatile(value) }
     }
 }
 
 #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
-mod standard {
+mod word {
     use core::cell::Cell;
 
     std::thread_local! {
