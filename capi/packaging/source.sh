@@ -10,7 +10,7 @@ to=$directory/nbbs-$version
 [ ! -e "$to" ] || { echo "source.sh: $to is there already" >&2; exit 1; }
 
 mkdir "$to"
-git ls-files -z nbbs/{Cargo.toml,src} {heap,pool}/{Cargo.toml,README.md,src} capi Cargo.toml README.md CHANGELOG.md 'LICENSE-*' \
+git ls-files -z {nbbs,heap,pool}/{Cargo.toml,README.md,src} capi Cargo.toml README.md CHANGELOG.md 'LICENSE-*' \
     ':!capi/header' ':!capi/packaging' ':!capi/ci' | tar --create --null --files-from=- | tar --extract --directory "$to"
 
 # without SECTIONS LINES MANIFEST: a manifest without these sections and lines, which are patterns.
@@ -21,7 +21,7 @@ without() {
 # What is optional cargo would look for, too.
 without '^$' 'optional = true' "$to/capi/Cargo.toml"
 for crate in nbbs pool heap; do
-    without 'dev-dependencies|^\[\[example' 'optional = true' "$to/$crate/Cargo.toml"
+    without 'dev-dependencies|^[[][[]example' 'optional = true' "$to/$crate/Cargo.toml"
 done
 # Features of the heap that take a crate: here they are refused.
 sed -i -E '/"nbbs-heap\/(shuffle|valgrind)"/d' "$to/capi/Cargo.toml"

@@ -14,7 +14,7 @@ report=$(cargo test "${package[@]}" --tests -- --show-output --skip by_pointer -
 printf '%s\n' "$report" >&2
 # Prints how many tests of a file passed.
 passed_of() {
-    awk -v file="Running tests/$1(/main)?\\.rs" '/ Running /{ here = $0 ~ file } here && /^test .* ok$/{ n++ } END { print n + 0 }' \
+    awk -v file="Running tests/$1(/main)?[.]rs" '/ Running /{ here = $0 ~ file } here && /^test .* ok$/{ n++ } END { print n + 0 }' \
         <<<"$report"
 }
 # said_in_all WORDS: prints the sum of the numbers that tests print in place of N.
