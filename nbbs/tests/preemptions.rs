@@ -49,15 +49,15 @@ fn a_merge_does_not_commit_under_the_mark_of_another() {
 
 /// A merge at the top has seen the word below empty and stalls; a claim far below has split a slot of
 /// that word again and stalls before the top; a second claim finds that slot in order, and knows the rest
-/// of its way up from before. It must not believe that, or the merge must not commit.
+/// of its path from before. It must not believe that, or the merge must not commit.
 #[test]
-fn what_a_lane_knows_of_its_way_up_ends_with_a_merge() {
+fn what_a_lane_knows_of_its_path_ends_with_a_merge() {
     what_is_known_ends_with_a_merge(&[]);
 }
 
 /// The same, but the lane's last claim was elsewhere, and what it knows comes from its last free.
 #[test]
-fn what_a_lane_knows_of_its_way_up_by_a_free_ends_with_a_merge() {
+fn what_a_lane_knows_of_its_path_by_a_free_ends_with_a_merge() {
     what_is_known_ends_with_a_merge(&[alloc(9, 0)]);
 }
 

@@ -20,7 +20,7 @@ for front in caches thread-caches; do
     covered+="; $front: $("$signals" "$front" $((most / 10)))" || ours=FOUND
 done
 
-# nb4 shows the same overlaps as nb1, whose way up is longer, in a quarter of the time.
+# nb4 shows the same overlaps as nb1, whose path is longer, in a quarter of the time.
 try_patients nb4 sl1 sl4 freelist-untagged freelist-sl
 "$signals" freelist-tagged 100000 >&2 || { log "freelist-tagged is sound, but something was found"; ours=FOUND; }
 try_mutants signals

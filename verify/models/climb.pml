@@ -23,7 +23,7 @@ look:
 climb:
   goto open_all;
 #else
-look: /* knows_way_up(), or on the slow path straight on to climb() */
+look: /* knows_path(), or on the slow path straight on to climb() */
   if
 #ifdef KNOW_EARLY
   :: d_step { at < 4 && KNOWS } goto look_late

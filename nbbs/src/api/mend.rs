@@ -61,7 +61,7 @@ impl<W: Word> Buddy<'_, W> {
         let order = self.on(0).runs.blocks.order_at(index).ok()?;
         let level = W::SHAPE.level_of(order);
         let (idx, _) = W::SHAPE.locate(level, index);
-        Mend(&self.arena.tree).has_way_up(level, idx).then_some(order)
+        Mend(&self.arena.tree).has_path(level, idx).then_some(order)
     }
 
     /// Returns a count that changes whenever a claim of blocks that met a larger block is taken back: an allocation, of

@@ -39,7 +39,7 @@ impl<W: Word> Blocks<'_, W> {
     fn alloc_in<const LEAF: bool>(self, order: u32) -> Option<u64> {
         let (level, _) = level_and_log2::<LEAF, W>(order);
         match self.claim_again::<LEAF>(order) {
-            Some((idx, index)) if self.lane.knows_way_up(level, idx) => Some(index),
+            Some((idx, index)) if self.lane.knows_path(level, idx) => Some(index),
             Some((_, index)) => self.keep_or_search(index, order),
             None => self.alloc_at_cursor::<LEAF>(order),
         }
@@ -153,11 +153,11 @@ impl<W: Word> Blocks<'_, W> {
         self.alloc_from(far, order)
     }
 
-    /// Returns the block that was claimed at `slot` of word `idx`, if the way up is known; otherwise climbs.
+    /// Returns the block that was claimed at `slot` of word `idx`, if the path above is known; otherwise climbs.
     #[inline(always)]
     pub(super) fn keep(self, level: usize, idx: u64, slot: u32, order: u32) -> Option<u64> {
         let index = W::SHAPE.first_unit(level, idx, slot);
-        if self.lane.knows_way_up(level, idx) {
+        if self.lane.knows_path(level, idx) {
             return Some(index);
         }
         self.keep_or_search(index, order)

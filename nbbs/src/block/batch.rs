@@ -86,7 +86,7 @@ impl<W: Word> Blocks<'_, W> {
             (new != 0).then_some((codes | new, new))
         });
         let Some((_, new)) = self.lane.noted(level, idx, claimed) else { return 0 };
-        if !self.lane.knows_way_up(level, idx) && !self.lane.climb(Path::Claims, level, idx) {
+        if !self.lane.knows_path(level, idx) && !self.lane.climb(Path::Claims, level, idx) {
             let heads = word::from_slot(span::heads(new), 0);
             heads.for_each(|slot| self.undo(W::SHAPE.first_unit(level, idx, slot), order));
             return 0;

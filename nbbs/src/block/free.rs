@@ -2,7 +2,7 @@
 
 use super::{Blocks, level_and_log2};
 use crate::error::FreeError;
-use crate::lane::{Path, WayDown};
+use crate::lane::{Path, PathAbove};
 use crate::sync::Word;
 use crate::word;
 
@@ -18,16 +18,16 @@ impl<W: Word> Blocks<'_, W> {
     #[inline(always)]
     pub fn free(self, index: u64) -> Result<u32, FreeError> {
         self.check_index(index)?;
-        match self.lane.way_down(W::SHAPE.locate(0, index).0) {
-            WayDown::Split => {
+        match self.lane.path_above(W::SHAPE.locate(0, index).0) {
+            PathAbove::Split => {
                 if let Some(order) = self.order_in_leaf(index)
                     && self.clear_quickly::<true, false>(index, order)
                 {
                     return Ok(order);
                 }
             }
-            WayDown::Unknown => return self.free_elsewhere(index),
-            WayDown::Ends => {}
+            PathAbove::Unknown => return self.free_elsewhere(index),
+            PathAbove::Ends => {}
         }
         self.free_found(index)
     }
@@ -35,7 +35,7 @@ impl<W: Word> Blocks<'_, W> {
     /// Frees the block at `index` where the lane does not know what is above, and looks.
     #[inline(never)]
     fn free_elsewhere(self, index: u64) -> Result<u32, FreeError> {
-        if self.lane.surveys_way_down(W::SHAPE.locate(0, index).0)
+        if self.lane.surveys_path(W::SHAPE.locate(0, index).0)
             && let Some(order) = self.order_in_leaf(index)
             && self.clear_quickly::<true, true>(index, order)
         {

@@ -3,7 +3,7 @@
 //! ```text
 //! notes     the words of one lane, and what is packed into them
 //! spares    where free blocks of one order lie, as the lane remembers
-//! path      the way up from a word, as the lane last saw it
+//! path      the path above a word, as the lane last saw it
 //! ```
 
 mod notes;
@@ -17,7 +17,7 @@ use crate::layout::geometry::{Geometry, LANE_WORDS};
 use crate::sync::{Ordering, Word};
 use crate::tree::{LaneWords, Tree};
 pub(crate) use notes::Notes;
-pub(crate) use path::{Path, WayDown};
+pub(crate) use path::{Path, PathAbove};
 
 /// The cursor of a lane that does not begin anywhere, but searches, for orders of one level. No word has this number.
 pub(crate) const NOWHERE: u64 = u64::MAX - 1;

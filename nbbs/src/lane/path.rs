@@ -1,4 +1,4 @@
-//! The way up from a word: what a claim and a free look at above it, and need not look at again.
+//! The path above a word: what a claim and a free look at above it, and need not look at again.
 
 use super::OnLane;
 use crate::sync::Word;
@@ -14,7 +14,7 @@ pub(crate) enum Path {
 
 /// What a lane knows of the slots above a leaf word.
 #[derive(Clone, Copy)]
-pub(crate) enum WayDown {
+pub(crate) enum PathAbove {
     /// Every one is split.
     Split,
     /// The one directly above is, and the lane would have to look at the others.
@@ -27,7 +27,7 @@ impl<W: Word> OnLane<'_, W> {
     /// Returns whether the words above a claim in word `idx` of `level` are known to be in order: the one directly
     /// above because it was looked at, the others because the lane saw them so and nothing has been undone since.
     #[inline(always)]
-    pub fn knows_way_up(self, level: usize, idx: u64) -> bool {
+    pub fn knows_path(self, level: usize, idx: u64) -> bool {
         // Between the claim and the look at the word above.
         W::store_load_fence();
         level == self.geometry().top()
@@ -36,20 +36,20 @@ impl<W: Word> OnLane<'_, W> {
 
     /// Returns what the lane knows of the slots above leaf word `idx`.
     #[inline(always)]
-    pub fn way_down(self, idx: u64) -> WayDown {
+    pub fn path_above(self, idx: u64) -> PathAbove {
         if self.geometry().top() == 0 {
-            return WayDown::Split;
+            return PathAbove::Split;
         }
         match self.passed(0, idx) {
-            Some((_, place)) if self.knows_split_path(place) => WayDown::Split,
-            Some(_) => WayDown::Unknown,
-            None => WayDown::Ends,
+            Some((_, place)) if self.knows_split_path(place) => PathAbove::Split,
+            Some(_) => PathAbove::Unknown,
+            None => PathAbove::Ends,
         }
     }
 
     /// Looks whether every slot above leaf word `idx` is split, and notes it. If `true`, each was so during the call.
     /// The word is not the arena's only one, and must be inside it: what is noted is the path of another word otherwise.
-    pub fn surveys_way_down(self, idx: u64) -> bool {
+    pub fn surveys_path(self, idx: u64) -> bool {
         self.passed(0, idx).is_some_and(|(above, _)| self.survey(Path::Frees, 1, above).is_some())
     }
 

@@ -58,7 +58,7 @@ impl<W: Word> Mend<'_, W> {
 
     /// Returns whether every slot above word `idx` of `level`, in which the caller has seen a claim, is split and stays
     /// so as long as the claim is there. The answer may be `false` while others inspect the words above.
-    pub fn has_way_up(self, level: usize, idx: u64) -> bool {
+    pub fn has_path(self, level: usize, idx: u64) -> bool {
         self.stop_late_commits(level, idx, word::UNSETTLED);
         let mut below = idx;
         (level..self.0.geometry.top()).all(|level| {

@@ -120,7 +120,7 @@ pub static RACES: &[Race] = &[
         &[&[Mend(32, 4)], &[Mend(32, 4)], &[Alloc(4)]],
         &[(Fences, Some(2)), (Leading, Some(2))],
     ),
-    // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word and knows its way up.
+    // Lane 0 frees the last block of a word and takes the slot above; lane 1 claims in the word and knows its path.
     half_words(
         "claim-or-merge",
         &[(MAIN, Alloc(4)), (MAIN, Alloc(4)), (0, Alloc(4)), (1, Alloc(4)), (1, Free)],

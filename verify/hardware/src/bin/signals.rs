@@ -69,7 +69,7 @@ fn main() -> ExitCode {
         "nbbs" => &[4, 32, 33, 64, 100, 600, 9000],
         "caches" | "thread-caches" => &[32, 64, 600, 9000],
         "nb4" => &[32],
-        // The longer the way up, the more places there are to be interrupted.
+        // The longer the path, the more places there are to be interrupted.
         _ => &[16, 64],
     };
     let rounds = 200;

@@ -66,7 +66,7 @@ fn load(system: &System, number: u64) -> (u64, Load) {
         _ if system.pool => &[3, 8, 64],
         "nb4" => &[32, 64],
         "nbbs" => &[8, 33, 64, 100, 512, 600, 8192, 40_000],
-        // The longer the way up, the more places there are to stop.
+        // The longer the path, the more places there are to stop.
         _ => &[64, 512, 600],
     };
     let units = arenas[random.usize(..arenas.len())];
