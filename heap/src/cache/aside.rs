@@ -102,11 +102,8 @@ impl Aside {
         while let Some(first) = rest.first().and_then(|&first| NonNull::new(first)) {
             // Those of one region, which is looked up once.
             let of_region = |region: &Region<'_>| {
-                let mut count = 0;
-                while let Some(front) = Front::of(class, &rest[count..], region) {
-                    bytes += self.add_front(class, &front, memory, lane);
-                    count += front.count;
-                }
+                let (count, given) = self.add_of_region(class, rest, region, memory, lane);
+                bytes += given;
                 count
             };
             let mut count = memory.at(first, of_region).unwrap_or(0);
@@ -118,21 +115,53 @@ impl Aside {
         bytes
     }
 
+    /// Sets slots aside up to the first that cannot be one of a slab of this region. Returns how many, and the bytes of
+    /// the slabs that went back to make room.
+    #[inline]
+    fn add_of_region(
+        &mut self,
+        class: Class,
+        slots: &[*mut u8],
+        region: &Region<'_>,
+        memory: &Memory<'_>,
+        lane: usize,
+    ) -> (usize, usize) {
+        let slot_of = |&at: &*mut u8| region.slot_of(class, NonNull::new(at)?);
+        let Some((slab, _)) = slots.first().and_then(slot_of) else { return (0, 0) };
+        let (mut front, mut count, mut bytes) = (Front { slab, slots: 0, twice: 0 }, 0, 0);
+        for (slab, slot) in slots.iter().map_while(slot_of) {
+            if slab != front.slab {
+                bytes += self.add_front(class, &front, region, memory, lane);
+                front = Front { slab, slots: 0, twice: 0 };
+            }
+            front.twice += (front.slots >> slot & 1) as u32;
+            front.slots |= 1 << slot;
+            count += 1;
+        }
+        (count, bytes + self.add_front(class, &front, region, memory, lane))
+    }
+
+    #[inline]
     fn add_front(
         &mut self,
         class: Class,
         front: &Front,
+        region: &Region<'_>,
         memory: &Memory<'_>,
         lane: usize,
     ) -> usize {
-        let (place, begins, mut bytes) = (front.place, front.begins.as_ptr(), 0);
+        let place = (front.slab >> class.slab_order()) as usize % SLABS;
+        let (begins, mut bytes) = (region.pointer(front.slab).as_ptr(), 0);
         if self.slabs[place].0 != begins {
             bytes = self.give(place, class, memory, lane);
             self.slabs[place].0 = begins;
         }
         let slots = &mut self.slabs[place].1;
         // What is there already was freed twice.
-        memory.refuse_all(front.twice + (*slots & front.slots).count_ones());
+        let again = *slots & front.slots;
+        if again != 0 || front.twice != 0 {
+            memory.refuse_all(front.twice + again.count_ones());
+        }
         *slots |= front.slots;
         self.used |= 1 << place;
         bytes
@@ -171,7 +200,7 @@ impl Aside {
         let Some(slab) = slab.filter(|_| slots != 0) else { return 0 };
         let given =
             memory.at(slab, |region| region.give_any(class, lane, region.unit_of(slab), slots));
-        let (refused, bytes) = given.unwrap_or((slots.count_ones(), 0));
+        let (refused, bytes) = given.unwrap_or_else(|| (slots.count_ones(), 0));
         memory.refuse_all(refused);
         bytes
     }
@@ -195,34 +224,13 @@ impl Aside {
     }
 }
 
-/// The first of some slots, as far as they lie in one slab, or are runs of their own at the places of its slots.
+/// Slots of one slab that follow each other, or runs of their own at the places of its slots.
 struct Front {
-    /// Where they are set aside.
-    place: usize,
-    /// The address of the slab.
-    begins: NonNull<u8>,
+    slab: u64,
     /// A bit for each of its slots.
     slots: u64,
-    count: usize,
     /// How many occur twice.
     twice: u32,
-}
-
-impl Front {
-    /// Returns `None` if the first slot cannot be one of a slab of this region.
-    fn of(class: Class, slots: &[*mut u8], region: &Region<'_>) -> Option<Self> {
-        let mut found = slots.iter().map_while(|&at| region.slot_of(class, NonNull::new(at)?));
-        let (slab, first) = found.next()?;
-        let place = (slab >> class.slab_order()) as usize % SLABS;
-        let mut front =
-            Self { place, begins: region.pointer(slab), slots: 1 << first, count: 1, twice: 0 };
-        for (_, slot) in found.take_while(|&(its, _)| its == slab) {
-            front.twice += (front.slots >> slot & 1) as u32;
-            front.slots |= 1 << slot;
-            front.count += 1;
-        }
-        Some(front)
-    }
 }
 
 /// Gives back what is no slot of a slab, if it is a run, and refuses it otherwise. Returns its bytes.
