@@ -39,6 +39,20 @@ fn bytes_at(address: PhysAddr, len: usize) -> &'static mut [u8] {
 }
 
 #[test]
+fn bytes_have_addresses_as_far_as_they_are_mapped() {
+    let base = 1 << 20;
+    let memory = mapped(region(FRAMES, base));
+    let end = base + FRAMES * 4096;
+    assert_eq!((memory.pointer_to(base - 1), memory.pointer_to(end)), (None, None));
+    let last = memory.pointer_to(end - 1).unwrap();
+    assert_eq!(memory.address_of(last), Some(end - 1));
+    for behind in [1, 4096] {
+        let at = NonNull::new(last.as_ptr().wrapping_add(behind)).unwrap();
+        assert_eq!(memory.address_of(at), None, "{behind} behind the last");
+    }
+}
+
+#[test]
 fn pages_are_zeroed_and_never_at_address_zero() {
     let _turn = TURN.lock();
     for pages in [1, 2, 3, 16, 32] {
@@ -49,6 +63,7 @@ fn pages_are_zeroed_and_never_at_address_zero() {
                 break;
             }
             assert_eq!(Host::memory().pointer_to(address), Some(pointer));
+            assert_eq!(Host::memory().address_of(pointer), Some(address));
             let bytes = bytes_at(address, pages * 4096);
             assert!(bytes.iter().all(|&byte| byte == 0));
             bytes.fill(DIRT);
