@@ -55,6 +55,19 @@ in_order() {
     ! grep -vq '; 0 frees refused; in order$' "$work/report" || failed "not in order: $1"
 }
 
+# prefers LIBRARY COMPILER [QEMU...]: whether libraries that are loaded with RTLD_DEEPBIND have this malloc, both the
+# first one and the next, and are looked for where their caller says.
+prefers() {
+    mkdir -p "$work/libraries"
+    for name in one two; do
+        "$2" -O1 -shared -fPIC -DLIBRARY malloc/programs/deepbind.c -o "$work/libraries/lib$name.so"
+    done
+    "$2" -O1 malloc/programs/deepbind.c -Wl,--enable-new-dtags,-rpath,"$work/libraries" -o "$work/deepbind"
+    preloaded "$1" "${@:3}" "$work/deepbind" libone.so libtwo.so >"$work/said" 2>&1 &&
+        [ "$(cat "$work/said")" = $'112\n112' ] || failed "libraries do not have the malloc of $1"
+    in_order "a program that loads libraries"
+}
+
 query="create table t(a, b); with recursive c(x) as (select 1 union all select x+1 from c where x < 100000)
     insert into t select x, hex(x*x) from c; create index i on t(b); select count(*), max(a) from t where b like '3%'"
 
@@ -94,6 +107,7 @@ exits() {
     [ $status = "$1" ] && grep -q -- "$2" "$work/report" "$work/said" || failed "$4: status $status"
 }
 exits 0 '^112$' "$nbbs" nothing
+prefers "$nbbs" gcc
 exits 134 '^nbbs: free: nothing is allocated at 0x' "$nbbs" double
 exits 134 '^nbbs: free: address 0x.* is inside what begins at 0x' "$nbbs" inside
 # Linked, without LD_PRELOAD: also a program that names none of the functions.
@@ -127,6 +141,7 @@ for processor in $(printf '%s\n' aarch64 riscv64 | share); do
     wrong=("${qemu[@]}" "$work/wrong.$processor")
     exits 0 '^112$' "$other" nothing
     in_order "a program on $processor"
+    prefers "$other" $processor-linux-gnu-gcc "${qemu[@]}"
     exits 134 '^nbbs: free: nothing is allocated at 0x' "$other" double
     for program in words random_sizes; do
         $processor-linux-gnu-g++ -O1 -std=c++17 -pthread malloc/programs/$program.cpp -o "$work/other"
