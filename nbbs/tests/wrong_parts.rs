@@ -289,3 +289,51 @@ fn a_refused_run_whose_rests_were_freed_ends() {
     }
     assert!(met > 0);
 }
+
+/// Somebody frees the head of a run that is being claimed, and all around it is allocated as a block. Below that the
+/// run's rests are claimed, and in front of them, from an earlier look, what another call asks for. Both are refused. The
+/// rests of the other call do not stay, as nobody could free them; a run may, until the block is free.
+#[test]
+fn a_claim_refused_in_front_of_rests_without_a_head() {
+    let claims = [(500, 12 + 64), (512, 64), (512 + 32, 32)];
+    let stops = (0..20).flat_map(|first| (1..4).map(move |second| (first, second)));
+    for (start, len) in claims {
+        let (mut met, mut stayed) = (0, 0);
+        for (first, second) in stops.clone() {
+            let arena = Arena::<Steered>::new(8192);
+            let buddy = arena.buddy();
+            let (mut is_freed, mut block, mut refused) = (false, None, false);
+            let bodies: Vec<Body<'_>> = vec![
+                Box::new(|| {
+                    _ = buddy.on(0).alloc_at(512 + 63, 65);
+                    Ok(())
+                }),
+                Box::new(|| {
+                    is_freed = buddy.on(1).free_sized(512 + 63, 0).is_ok();
+                    block = buddy.on(2).alloc_at(512, 512).ok();
+                    Ok(())
+                }),
+                Box::new(|| {
+                    refused = buddy.on(3).alloc_at(start, len).is_err();
+                    Ok(())
+                }),
+            ];
+            let turns =
+                [Turn::steps(0, first), Turn::rest(1), Turn::steps(0, second), Turn::rest(2)];
+            follow(&turns, bodies).unwrap();
+            if is_freed && refused && block.is_some_and(|block| buddy.free(block).is_ok()) {
+                met += 1;
+                buddy.mend();
+                let left = seen(&buddy);
+                stayed += left.len();
+                if start < 512 {
+                    assert_eq!(left, [], "stopped after {first} steps and {second}");
+                }
+                left.into_iter().for_each(|_| _ = buddy.free(start).unwrap());
+                assert_eq!((buddy.count_free(), seen(&buddy)), (8192, vec![]));
+                buddy.audit().unwrap();
+            }
+        }
+        assert!(met > 10 && (stayed > 0) == (start >= 512), "{start}: {met}, {stayed}");
+    }
+}

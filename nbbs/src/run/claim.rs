@@ -62,7 +62,7 @@ impl<W: Word> Runs<'_, W> {
         let mut unit = from;
         while unit < end {
             let Some(next) = self.claim_piece(unit, end) else {
-                self.clear_rests_by(from, unit, |slots| self.clear_claimed(slots));
+                self.clear_rests_by(from, unit, |slots| self.clear_own(slots, slots.rests()));
                 return Err(unit);
             };
             unit = next;

@@ -79,12 +79,18 @@ impl<W: Word> Runs<'_, W> {
     }
 
     /// Clears `codes` from slots, or, if somebody has wrongly released or freed some, what is left of a hidden run, and
-    /// updates the words above. Returns whether all were there.
+    /// updates the words above. Returns whether all were there. Behind rests there may be others: those of a run that is
+    /// just then changing, and whose head somebody has wrongly freed. A head with others behind it is another's.
     pub(super) fn clear_own(self, slots: Slots, codes: u64) -> bool {
         let Slots { level, idx, slot, count } = slots;
+        let bits = span::bits(slot, count);
         let cleared = self.tree().rewrite(level, idx, |found| {
-            let is_whole = span::is_there(found, slot, count, codes);
-            let left = if is_whole { span::bits(slot, count) } else { left_of(codes, found) };
+            let is_whole = if codes == slots.rests() {
+                found & bits == codes
+            } else {
+                span::is_there(found, slot, count, codes)
+            };
+            let left = if is_whole { bits } else { left_of(codes, found) };
             (left != 0).then_some((found & !left, is_whole))
         });
         match self.lane().noted(level, idx, cleared) {
@@ -100,14 +106,6 @@ impl<W: Word> Runs<'_, W> {
         }
     }
 
-    /// Clears rests that the caller has just claimed, whatever stands behind them: it may be rests of a run that is just
-    /// then changing, and whose head somebody has wrongly freed. Updates the words above. Returns `false` if the slots do
-    /// not hold them.
-    pub(super) fn clear_claimed(self, slots: Slots) -> bool {
-        let (bits, rests) = (span::bits(slots.slot, slots.count), slots.rests());
-        slots.count > 0 && self.recode_if(slots, rests, 0, |codes| codes & bits == rests)
-    }
-
     /// Clears `codes` from slots and updates the words above. Returns `false` if the slots do not hold them.
     pub(super) fn clear_slots(self, slots: Slots, codes: u64) -> bool {
         slots.count > 0 && self.recode(slots, codes, 0)
@@ -116,15 +114,10 @@ impl<W: Word> Runs<'_, W> {
     /// Replaces the codes `from` of slots by `to`, and updates the words above if some came free. Returns `false` if
     /// the slots do not hold `from`.
     pub(super) fn recode(self, slots: Slots, from: u64, to: u64) -> bool {
-        let Slots { slot, count, .. } = slots;
-        self.recode_if(slots, from, to, |codes| span::is_there(codes, slot, count, from))
-    }
-
-    /// [Replaces](Self::recode) codes of slots where `is_there` says that the word holds `from`.
-    fn recode_if(self, slots: Slots, from: u64, to: u64, is_there: impl Fn(u64) -> bool) -> bool {
         let Slots { level, idx, slot, count } = slots;
         let bits = span::bits(slot, count);
-        let change = |codes| is_there(codes).then_some((codes & !bits | to, ()));
+        let change =
+            |codes| span::is_there(codes, slot, count, from).then_some((codes & !bits | to, ()));
         let changed = self.tree().rewrite(level, idx, change);
         let Some((new, ())) = self.lane().noted(level, idx, changed) else { return false };
         if word::free_slots(to) & !word::free_slots(from) & bits != 0 {
