@@ -4,6 +4,8 @@ mod plain;
 #[cfg(all(not(miri), target_pointer_width = "64"))]
 mod races;
 #[cfg(not(miri))]
+mod random;
+#[cfg(not(miri))]
 mod steps;
 
 use core::sync::atomic::Ordering;
