@@ -332,3 +332,28 @@ fn a_run_of_whole_slots_costs_what_a_run_in_a_leaf_does() {
         assert!(steps <= in_leaf + 4, "{steps} accesses for {slots} slots, {in_leaf} in a leaf");
     }
 }
+
+/// What the documentation says of a claim below a larger block, and of a look at a block that a claimer may have left.
+#[test]
+fn a_claim_below_a_block_costs_some_accesses_for_each_level() {
+    // The arena has this many more levels than one of 2^24 units.
+    for (log2, more) in [(9, 0), (18, 0), (24, 0), (25, 1)] {
+        let arena = Arena::<Steered>::new(1 << log2);
+        let buddy = arena.buddy();
+        let block = buddy.on(1).alloc(2).unwrap();
+        let levels = (log2 - 5_u64) / 4 + 2;
+        let settled = || buddy.vouch_for(block);
+        assert_eq!(settled(), Some(2));
+        assert_eq!(count_steps(3 * levels, settled).map(|(order, _)| order), Ok(Some(2)));
+        buddy.free(block).unwrap();
+        buddy.on(1).alloc(buddy.max_order()).unwrap();
+        for (lane, order) in [(0, 0), (2, 4), (3, 5), (5, 8)] {
+            refuse(&buddy, lane, order, 70 + 12 * more);
+            refuse(&buddy, lane, order, SETTLED);
+        }
+        for (start, len) in [(0, 1), (5, 100), (31, 450)] {
+            let claim = || buddy.on(0).alloc_at(start, len).is_err();
+            assert_eq!(count_steps(60 + 12 * more, claim).map(|(refused, _)| refused), Ok(true));
+        }
+    }
+}

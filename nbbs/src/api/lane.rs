@@ -40,8 +40,9 @@ impl<'b, W: Word> Lane<'b, W> {
     /// Cost: one read-modify-write and a handful of loads in the steady state. A search lowers each bound that misled
     /// it, once. Runs placed by [`alloc_at`](Self::alloc_at) leave bounds too high, so the first search after many of
     /// them can be linear in the arena: at most 6 accesses for each word of the tree, and fewer than those calls took
-    /// together. The next refusal takes at most 32, or 70 where the lane first meets a block in whose words it would
-    /// begin, and takes its claim back. Callable from interrupt and signal handlers.
+    /// together. The next refusal takes at most 32. Where the lane first meets a block in whose words it would begin,
+    /// and takes its claim back, it takes 70, and 12 more for each level that an arena of 2^25 units or more has
+    /// besides. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`AllocError::OrderTooLarge`], or [`AllocError::Exhausted`] if, at one instant of the call, every block of the

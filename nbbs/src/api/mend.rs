@@ -44,7 +44,7 @@ impl<W: Word> Buddy<'_, W> {
     /// has tried a resize since the buddy allocator handed it out: caches may hand on what was split. This method also
     /// gives it for a claim whose claimer died before its allocation returned.
     ///
-    /// Cost: two loads for each level, and a read-modify-write for each level whose bound has to be settled again.
+    /// Cost: three loads for each level, and a read-modify-write for each level whose bound has to be settled again.
     /// Callable from interrupt and signal handlers.
     ///
     /// ```

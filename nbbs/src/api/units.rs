@@ -11,10 +11,10 @@ impl<W: Word> Lane<'_, W> {
     /// If the number is a power of two, the run is a block, aligned to its size, as long as such a block is free. Free
     /// a run with [`free`](Self::free) or [`free_units`](Self::free_units).
     ///
-    /// Cost: one read-modify-write if the run lies in one word. It does so if it has fewer than 32 units and some leaf
-    /// word has room, or is up to 15 times as long as a larger slot (of 32 units, 512, ...) and some word has room.
-    /// Otherwise one for each word, and one or two for each slot that is split. Callable from interrupt and signal
-    /// handlers.
+    /// Cost: one read-modify-write if the run lies in one word. It does so if it has fewer than 32 units and a leaf word
+    /// near the lane's last has room, or if its place is up to 15 larger slots (of 32 units, 512, ...) of one word.
+    /// Otherwise one for each word, and one more. Each slot that is split takes one or two. Callable from interrupt and
+    /// signal handlers.
     ///
     /// A run that spans words is claimed piece by piece, its first units first. Others see the claimed pieces as in
     /// use; if one piece cannot be claimed, the others are given back. A thread that dies in the call costs the pieces
@@ -40,8 +40,8 @@ impl<W: Word> Lane<'_, W> {
     /// Allocates units `index..index + units`, if all are free, and returns `index`.
     ///
     /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search. Below a larger block
-    /// each call claims and takes that back, which takes up to 60 accesses; [`request`](Self::request) within the same
-    /// units looks first. Callable from interrupt and signal handlers.
+    /// each call claims and takes that back, which takes up to 60 accesses, and 12 more for each level that an arena
+    /// of 2^25 units or more has besides; [`request`](Self::request) within the same units looks first. Callable from interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or

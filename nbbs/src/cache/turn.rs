@@ -205,7 +205,7 @@ impl<'a, W: Word> Caches<'a, W> {
     ///
     /// What the dead caller had in hand is lost: at most the block that it was allocating or freeing, and the blocks that
     /// it was taking from the buddy allocator or giving back; when giving back, all cached blocks of that order. The next
-    /// operation under that number gives back all others, as the dead may have been asked to. Cost: one load, one
+    /// operation under that number gives back all others, as the dead may have been asked to. Cost: two loads, one
     /// read-modify-write and one store. May only be called while nobody is in an operation under that number, or in
     /// `drain_all`; so not from a handler, which may have interrupted one.
     ///
