@@ -8,7 +8,7 @@ const STEP: usize = 100;
 const END: usize = 8 << 20;
 
 /// The most loads and read-modify-writes of a step on average. Almost all of these ask a cache whether it keeps the run.
-const BOUND: (u64, u64) = (100, 2);
+const BOUND: (u64, u64) = (60, 2);
 
 /// Memory beyond what was asked for: a sixteenth, and the rest of a unit.
 fn most(size: usize) -> usize {

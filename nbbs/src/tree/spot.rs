@@ -37,6 +37,17 @@ impl<W: Word> Tree<'_, W> {
         self.spot_from(if is_below { level } else { self.geometry.top() }, unit)
     }
 
+    /// Finds the slot that describes unit `unit`: from the lowest word that is above it and above `before` on, which was
+    /// seen from the top.
+    pub fn spot_behind(&self, before: &Spot, unit: u64) -> Spot {
+        let mut level = before.level;
+        let word = |level, unit| W::SHAPE.locate(level, unit).0;
+        while level < self.geometry.top() && word(level, unit) != word(level, before.unit::<W>()) {
+            level += 1;
+        }
+        self.spot_from(level, unit)
+    }
+
     #[inline]
     fn spot_from(&self, mut level: usize, unit: u64) -> Spot {
         loop {
