@@ -121,7 +121,7 @@ fn entries_are_cut_to_whole_frames_of_the_region() {
     let twice = memory.add_map([0x11_0000..0x11_2000_u64, 0x11_1000..0x11_3000]);
     assert_eq!(twice, Err(RegionError::Map { entry: 1, address: 0x11_1000 }));
     assert_eq!(memory.buddy().stats().free_units, 2, "the entry before it was added");
-    let in_its_middle = memory.add_map([0x10_f000..0x11_1000_u64]);
+    let in_its_middle = memory.add_map(std::iter::once(0x10_f000..0x11_1000_u64));
     assert_eq!(in_its_middle, Err(RegionError::Map { entry: 0, address: 0x11_0000 }));
 }
 
