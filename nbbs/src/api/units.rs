@@ -40,8 +40,9 @@ impl<W: Word> Lane<'_, W> {
     /// Allocates units `index..index + units`, if all are free, and returns `index`.
     ///
     /// Cost, and what others can see: as for [`alloc_units`](Self::alloc_units), without a search. Below a larger block
-    /// each call claims and takes that back, which takes up to 60 accesses, and 12 more for each level that an arena
-    /// of 2^25 units or more has besides; [`request`](Self::request) within the same units looks first. Callable from interrupt and signal handlers.
+    /// each call claims and takes that back, which takes up to 60 accesses, and 12 more for each level that an arena of
+    /// 2^25 units or more has besides; [`request`](Self::request) within the same units looks first. Callable from
+    /// interrupt and signal handlers.
     ///
     /// # Errors
     /// [`RequestError::Units`], [`RequestError::OutOfRange`], and [`RequestError::InUse`] if a unit is in use or

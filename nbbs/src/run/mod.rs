@@ -153,23 +153,25 @@ impl<'b, W: Word> Runs<'b, W> {
 
     /// Returns where the rests end that begin at `unit`, the first of a word or of a slot.
     fn end_of_rests(self, mut unit: u64) -> u64 {
-        if unit >= self.geometry().units() {
-            return unit;
-        }
-        let mut spot = self.tree().spot(unit);
-        loop {
+        let mut before = None;
+        while unit < self.geometry().units() {
+            let spot = match before {
+                Some(before) => self.tree().spot_behind(before, unit),
+                None => self.tree().spot(unit),
+            };
             let rests = span::rests_from(spot.codes, spot.slot);
             if rests == 0 || spot.unit::<W>() != unit {
-                return unit;
+                break;
             }
             unit += u64::from(rests) << W::SHAPE.slot_order(spot.level);
             let behind = spot.slot + rests;
             let goes_on = behind == W::SHAPE.slots(spot.level)
                 || spot.level > 0 && word::code(spot.codes, behind) == word::SPLIT;
-            if !goes_on || unit >= self.geometry().units() {
-                return unit;
+            if !goes_on {
+                break;
             }
-            spot = self.tree().spot_behind(&spot, unit);
+            before = Some(spot);
         }
+        unit
     }
 }

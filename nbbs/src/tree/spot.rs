@@ -38,11 +38,11 @@ impl<W: Word> Tree<'_, W> {
     }
 
     /// Finds the slot that describes unit `unit`: from the lowest word that is above it and above `before` on, which was
-    /// seen from the top.
-    pub fn spot_behind(&self, before: &Spot, unit: u64) -> Spot {
-        let mut level = before.level;
-        let word = |level, unit| W::SHAPE.locate(level, unit).0;
-        while level < self.geometry.top() && word(level, unit) != word(level, before.unit::<W>()) {
+    /// seen from the top. The arena has the unit.
+    pub fn spot_behind(&self, before: Spot, unit: u64) -> Spot {
+        let Spot { mut level, mut idx, .. } = before;
+        while W::SHAPE.locate(level, unit).0 != idx {
+            (idx, _) = W::SHAPE.parent(idx);
             level += 1;
         }
         self.spot_from(level, unit)
