@@ -128,16 +128,17 @@ impl Aside {
     ) -> (usize, usize) {
         let slot_of = |&at: &*mut u8| region.slot_of(class, NonNull::new(at)?);
         let Some((slab, _)) = slots.first().and_then(slot_of) else { return (0, 0) };
-        let (mut front, mut count, mut bytes) = (Front { slab, slots: 0, twice: 0 }, 0, 0);
+        let (mut front, mut twice, mut count, mut bytes) = (Front { slab, slots: 0 }, 0, 0, 0);
         for (slab, slot) in slots.iter().map_while(slot_of) {
             if slab != front.slab {
                 bytes += self.add_front(class, &front, region, memory, lane);
-                front = Front { slab, slots: 0, twice: 0 };
+                front = Front { slab, slots: 0 };
             }
-            front.twice += (front.slots >> slot & 1) as u32;
+            twice += (front.slots >> slot & 1) as u32;
             front.slots |= 1 << slot;
             count += 1;
         }
+        memory.refuse_all(twice);
         (count, bytes + self.add_front(class, &front, region, memory, lane))
     }
 
@@ -157,10 +158,10 @@ impl Aside {
             self.slabs[place].0 = begins;
         }
         let slots = &mut self.slabs[place].1;
-        // What is there already was freed twice.
+        // What is there already was freed twice. That is rare, so its bits are not counted each time.
         let again = *slots & front.slots;
-        if again != 0 || front.twice != 0 {
-            memory.refuse_all(front.twice + again.count_ones());
+        if again != 0 {
+            memory.refuse_all(again.count_ones());
         }
         *slots |= front.slots;
         self.used |= 1 << place;
@@ -229,8 +230,6 @@ struct Front {
     slab: u64,
     /// A bit for each of its slots.
     slots: u64,
-    /// How many occur twice.
-    twice: u32,
 }
 
 /// Gives back what is no slot of a slab, if it is a run, and refuses it otherwise. Returns its bytes.
