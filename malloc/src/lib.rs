@@ -43,7 +43,7 @@ mod environment;
 mod functions;
 mod idle;
 mod line;
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+#[cfg(with_assembly)]
 mod loader;
 mod memory;
 mod own;

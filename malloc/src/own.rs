@@ -5,7 +5,7 @@
 
 pub use word::{get, set};
 
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+#[cfg(with_assembly)]
 mod word {
     use core::arch::{asm, global_asm};
 
@@ -73,7 +73,7 @@ mod word {
     }
 }
 
-#[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64")))]
+#[cfg(not(with_assembly))]
 mod word {
     use core::cell::Cell;
 

@@ -171,7 +171,7 @@ fn threads_come_and_go() {
 }
 
 /// As PHP loads its modules.
-#[cfg(any(target_arch = "x86_64", target_arch = "aarch64", target_arch = "riscv64"))]
+#[cfg(with_assembly)]
 #[test]
 fn libraries_that_prefer_their_own_functions_have_this_malloc() {
     // SAFETY: the library may be loaded at any time, and its `operator new` is such a function.
